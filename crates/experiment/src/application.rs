@@ -2,6 +2,7 @@
 
 use foundation::{Duration, Generator, Instant, Rate};
 
+use crate::frames::{self, FrameSink, FrameSource};
 use crate::outcome::Transaction;
 use crate::parallel::{self, ParallelClient, ParallelServer};
 use crate::plan::Group;
@@ -56,6 +57,8 @@ pub struct Progress {
     pub transactions: Vec<Transaction>,
     /// Number of unanswered requests.
     pub unanswered: u64,
+    /// By number of the frame: when the source sent it, or when it was complete at the sink, [`Instant::MAX`] if it was not.
+    pub frames: Vec<Instant>,
 }
 
 /// Flag: both streams have ended and are acknowledged.
@@ -142,6 +145,10 @@ pub enum Application {
     ParallelClient(Box<ParallelClient>),
     /// Responds to them.
     ParallelServer(Box<ParallelServer>),
+    /// Sends real-time frames.
+    FrameSource(Box<FrameSource>),
+    /// Receives them.
+    FrameSink(Box<FrameSink>),
 }
 
 impl Application {
@@ -177,6 +184,13 @@ impl Application {
             }
             (WorkloadKind::AllReduce, _) => [Self::Member(size.unwrap_or(0)), Self::Sink],
             (WorkloadKind::WebPage, _) => unreachable!("a page has exchanges"),
+            (WorkloadKind::Frames, _) => {
+                let (source, sink) = frames::ends(workload, group.stop_at());
+                [
+                    Self::FrameSource(Box::new(source)),
+                    Self::FrameSink(Box::new(sink)),
+                ]
+            }
             (WorkloadKind::RequestResponse, _) => {
                 let (request, response) = workload.exchange();
                 let each = if workload.reconnect == Some(true) {
@@ -198,7 +212,8 @@ impl Application {
     /// Starts the application of the end that opens the flow.
     pub fn start(&mut self, now: Instant, machine: &mut impl Stream) {
         match self {
-            Self::Sink | Self::Server(_) | Self::Member(_) | Self::ParallelServer(_) => {}
+            Self::Sink | Self::Server(_) | Self::Member(_) | Self::ParallelServer(_) | Self::FrameSink(_) => {
+            }
             Self::File(bytes) => {
                 machine.write(now, *bytes);
                 machine.finish(now);
@@ -207,6 +222,7 @@ impl Application {
             Self::Paced(paced) => paced.start(now),
             Self::Client(client) => client.send_request(now, machine),
             Self::ParallelClient(client) => client.start(now, machine),
+            Self::FrameSource(source) => source.start(now),
         }
     }
 
@@ -242,9 +258,14 @@ impl Application {
             (Self::ParallelServer(server), Notice::ReadMessage(number, bytes)) => {
                 server.read_message(now, number, bytes, machine);
             }
-            (Self::Sink | Self::Server(_) | Self::ParallelServer(_), Notice::PeerFinished) => {
-                machine.finish(now)
+            (Self::FrameSink(sink), Notice::Read(bytes)) => sink.read(now, bytes, &mut progress.frames),
+            (Self::FrameSink(sink), Notice::ReadMessage(number, bytes)) => {
+                sink.read_message(now, number, bytes, &mut progress.frames);
             }
+            (
+                Self::Sink | Self::Server(_) | Self::ParallelServer(_) | Self::FrameSink(_),
+                Notice::PeerFinished,
+            ) => machine.finish(now),
             _ => {}
         }
     }
@@ -257,6 +278,7 @@ impl Application {
             Self::Paced(paced) => paced.next,
             Self::Client(client) => client.next_request_at,
             Self::ParallelClient(client) => client.timeout(),
+            Self::FrameSource(source) => source.timeout(),
             _ => Instant::MAX,
         }
     }
@@ -282,11 +304,12 @@ impl Application {
     }
 
     /// Handles an expired timer.
-    pub fn handle_timeout(&mut self, now: Instant, machine: &mut impl Stream) {
+    pub fn handle_timeout(&mut self, now: Instant, machine: &mut impl Stream, progress: &mut Progress) {
         match self {
             Self::Paced(paced) => paced.handle_timeout(now, machine),
             Self::Client(client) if client.next_request_at <= now => client.send_request(now, machine),
             Self::ParallelClient(client) => client.send_due(now, machine),
+            Self::FrameSource(source) => source.handle_timeout(now, machine, &mut progress.frames),
             _ => {}
         }
     }

@@ -18,9 +18,20 @@ pub(crate) fn fit(protocol: &ProtocolConfig, workload: &WorkloadConfig) -> Optio
     if let ProtocolConfig::Quic(config) = protocol
         && config.fair_streams.is_some()
         && !workload.has_exchanges()
+        && workload.kind != WorkloadKind::Frames
     {
         let message = format!(
             "{:?} without streams has one stream for each flow: remove fair_streams of the protocol",
+            workload.kind.name()
+        );
+        return Some(Problem::new("kind", message));
+    }
+    if let ProtocolConfig::Quic(config) = protocol
+        && config.datagrams.is_some()
+        && workload.kind != WorkloadKind::Frames
+    {
+        let message = format!(
+            "{:?} needs every byte: remove datagrams of the protocol (only frames)",
             workload.kind.name()
         );
         return Some(Problem::new("kind", message));

@@ -14,6 +14,7 @@ pub mod combination;
 pub mod fairness;
 mod fit;
 pub mod flow_table;
+pub mod frames;
 pub mod goodput;
 pub mod ideal;
 pub mod layout;

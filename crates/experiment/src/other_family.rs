@@ -12,13 +12,14 @@ use transport::mptcp::MptcpKeys;
 use transport::tcp::TcpConfig;
 
 /// Keys of TCP and of QUIC for the same purpose.
-const COUNTERPARTS: [(&str, &str); 6] = [
+const COUNTERPARTS: [(&str, &str); 7] = [
     ("mss", "max_datagram_size"),
     ("send_buffer", "send_window"),
     ("receive_buffer", "receive_window"),
     ("initial_receive_window", "receive_window"),
     ("user_timeout", "idle_timeout"),
     ("initial_rto", "initial_rtt"),
+    ("delayed_ack", "ack_delay"),
 ];
 
 /// What QUIC has instead of keys of TCP and Multipath TCP without a counterpart.
@@ -60,8 +61,8 @@ const INSTEAD: [(&[&str], &str); 18] = [
         "probes after a time from its round trips (RFC 9002, section 6.2)",
     ),
     (
-        &["delayed_ack", "quick_acks", "nagle"],
-        "sends at once and delays ACKs by 25 ms at most: ack_every",
+        &["quick_acks", "nagle"],
+        "sends at once, and delays ACKs by ack_every and ack_delay",
     ),
     (
         &["time_wait", "fin_timeout", "syn_retries", "keep_alive"],

@@ -7,6 +7,28 @@ use transport::Statistics;
 /// A histogram of round-trip times in nanoseconds, if recorded.
 pub type RttHistogram = Option<Box<Histogram<u64>>>;
 
+/// The times of a real-time frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameTimes {
+    /// When the application sent it.
+    pub sent_at: Instant,
+    /// When its last byte arrived; `None` if it did not.
+    pub arrived_at: Option<Instant>,
+}
+
+impl FrameTimes {
+    /// Returns the times of all frames from those at the source and at the sink, where [`Instant::MAX`] stands for none.
+    #[must_use]
+    pub fn of(sent: &[Instant], arrived: &[Instant]) -> Vec<Self> {
+        let arrived = arrived.iter().map(|&at| Some(at).filter(|&at| at < Instant::MAX));
+        let arrived = arrived.chain(std::iter::repeat(None));
+        sent.iter()
+            .zip(arrived)
+            .map(|(&sent_at, arrived_at)| Self { sent_at, arrived_at })
+            .collect()
+    }
+}
+
 /// Counters of a sending direction at one time, or over a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SendCounters {
@@ -203,6 +225,8 @@ pub struct FlowOutcome {
     pub one_way: RttHistogram,
     /// Answered requests.
     pub transactions: Vec<Transaction>,
+    /// Real-time frames.
+    pub frames: Vec<FrameTimes>,
     /// Number of requests without a response in time.
     pub unanswered: u64,
     /// Retransmission timeouts of both ends by the end of each round but the last (`barrier`), if counted.

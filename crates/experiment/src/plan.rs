@@ -325,6 +325,10 @@ impl Group {
     /// Returns the mean rate of a flow in bit/s, if its application limits it.
     #[must_use]
     pub fn demand(&self) -> Option<f64> {
+        if self.workload.kind == WorkloadKind::Frames {
+            let size = self.workload.size?.bytes() as f64;
+            return Some(8.0 * size * self.workload.frame_rate());
+        }
         let rate = self.workload.rate?.bits_per_second() as f64;
         if self.workload.kind != WorkloadKind::OnOff {
             return Some(rate);

@@ -113,6 +113,7 @@ fn beyond_simulation(spec: &TrialSpec) -> Vec<Problem> {
         })
         .collect();
     problems.extend(absent_quic(spec, quic::AVAILABLE));
+    problems.extend(lonely_tickets(spec));
     if is_loopback(spec) {
         let message = "\"loopback\" requires the world netns: it has no network to simulate";
         problems.push(Problem::new("topology.kind", message));
@@ -141,6 +142,7 @@ fn beyond_kernels(spec: &TrialSpec) -> Vec<Problem> {
         Some(Problem::new("stack", limit(protocol, workload)?).within(&key))
     });
     let problems = stacks.chain(beyond_real_quic(spec)).chain(priorities(spec));
+    let problems = problems.chain(rewritten_addresses(spec));
     problems.chain(simulated_workloads(spec)).collect()
 }
 
@@ -150,6 +152,36 @@ fn flows_of_quic(spec: &TrialSpec) -> impl Iterator<Item = (String, &QuicConfig)
         ProtocolConfig::Quic(config) => Some((key, config)),
         _ => None,
     })
+}
+
+/// Returns a problem if a translator changes addresses, which those of emulated worlds do not rewrite.
+fn rewritten_addresses(spec: &TrialSpec) -> Option<Problem> {
+    let topology = spec.topology().ok()?;
+    let mut translators = topology.links().iter().filter_map(|link| link.spec.nat.as_ref());
+    translators.any(|nat| nat.new_address).then(|| {
+        let message = "true requires the world sim: translators of other worlds rewrite no packets";
+        Problem::new("nat.new_address", message).within("path")
+    })
+}
+
+/// Returns a problem if no later connection can use the ticket of the first one.
+fn lonely_tickets(spec: &TrialSpec) -> Option<Problem> {
+    let early = protocols(spec).filter_map(|(key, protocol, workload)| match protocol {
+        ProtocolConfig::Quic(config) if config.zero_rtt == Some(true) => Some((key, workload)),
+        _ => None,
+    });
+    let early: Vec<_> = early.collect();
+    let several = |(_, workload): &(String, &WorkloadConfig)| {
+        let reconnects = workload.reconnect == Some(true) && workload.requests.unwrap_or(1) > 1;
+        workload.kind == WorkloadKind::Arrivals || workload.flows() > 1 || reconnects
+    };
+    match &*early {
+        [only] if !several(only) => {
+            let message = "true has no effect on a single connection: remove it, or set flows, or requests with reconnect";
+            Some(Problem::new("zero_rtt", message).within(&only.0))
+        }
+        _ => None,
+    }
 }
 
 /// Returns a problem for each protocol that is QUIC, if this build lacks the part of it that the world needs.
@@ -211,6 +243,7 @@ fn simulated_workloads(spec: &TrialSpec) -> impl Iterator<Item = Problem> {
             let has_streams = matches!(protocol, ProtocolConfig::Quic(_));
             let (key, message) = match workload.kind {
                 WorkloadKind::AllReduce => ("kind", "\"all-reduce\" requires the world sim"),
+                WorkloadKind::Frames => ("kind", "\"frames\" requires the world sim"),
                 _ if has_streams => return None,
                 WorkloadKind::WebPage => ("kind", "\"web-page\" requires the world sim, or QUIC"),
                 _ if workload.streams.is_some() => ("streams", "requires the world sim, or QUIC"),
@@ -238,7 +271,7 @@ fn beyond_relay(spec: &TrialSpec) -> Option<Problem> {
         );
         return Some(Problem::new("protocol.kind", message));
     }
-    if let Some(problem) = beyond_real_quic(spec).next() {
+    if let Some(problem) = beyond_real_quic(spec).chain(rewritten_addresses(spec)).next() {
         return Some(problem);
     }
     if !spec.traffic.is_empty() {
@@ -391,6 +424,23 @@ mod tests {
         if quic::HAS_TLS {
             let found = key(WorldKind::Relay, chain);
             assert_eq!(found.as_deref(), Some("protocol.certificate_chain"));
+        }
+        let early = |workload| json!({"protocol": {"kind": "quic", "zero_rtt": true}, "workload": workload, "seed": 1});
+        if quic::AVAILABLE {
+            let found = key(WorldKind::Sim, early(file.clone()));
+            assert_eq!(found.as_deref(), Some("protocol.zero_rtt"));
+            let one = json!({"kind": "request-response", "requests": 1, "reconnect": true});
+            assert!(key(WorldKind::Sim, early(one)).is_some());
+            let two = json!({"kind": "request-response", "requests": 2, "reconnect": true});
+            assert_eq!(key(WorldKind::Sim, early(two)), None);
+            let flows = json!({"kind": "file", "size": "10kB", "flows": 2, "stagger": "1s"});
+            assert_eq!(key(WorldKind::Sim, early(flows)), None);
+        }
+        let nat = json!({"rebind": ["1s"], "new_address": true});
+        let nat = json!({"path": {"nat": nat}, "protocol": arq, "workload": file, "seed": 1});
+        for world in [WorldKind::Netns, WorldKind::Relay] {
+            let found = key(world, nat.clone());
+            assert_eq!(found.as_deref(), Some("path.nat.new_address"), "{world:?}");
         }
         let kernel = json!({"protocol": {"kind": "tcp", "stack": "kernel"}, "workload": file, "seed": 1});
         assert_eq!(

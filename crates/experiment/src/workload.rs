@@ -1,6 +1,7 @@
 //! The keys of `[workload]`: the data that hosts send.
 
 mod check;
+mod frames;
 mod hosts;
 mod page;
 mod sizes;
@@ -33,6 +34,8 @@ pub enum WorkloadKind {
     AllReduce,
     /// A web page: `objects` with dependencies, requested over one connection.
     WebPage,
+    /// Real-time frames of `size` at `frame_rate` for `duration`, each due `deadline` after it was sent.
+    Frames,
 }
 
 impl WorkloadKind {
@@ -47,13 +50,14 @@ impl WorkloadKind {
             Self::Arrivals => "arrivals",
             Self::AllReduce => "all-reduce",
             Self::WebPage => "web-page",
+            Self::Frames => "frames",
         }
     }
 
     /// Returns whether it runs for a given duration instead of until completion.
     #[must_use]
     pub const fn is_timed(self) -> bool {
-        matches!(self, Self::Bulk | Self::OnOff | Self::Arrivals)
+        matches!(self, Self::Bulk | Self::OnOff | Self::Arrivals | Self::Frames)
     }
 }
 
@@ -67,12 +71,21 @@ enum Place {
 }
 
 use Place::{Anywhere, Measured};
-use WorkloadKind::{AllReduce, Arrivals, Bulk, File, OnOff, RequestResponse, WebPage};
+use WorkloadKind::{AllReduce, Arrivals, Bulk, File, Frames, OnOff, RequestResponse, WebPage};
 
-const ALL: &[WorkloadKind] = &[File, Bulk, OnOff, RequestResponse, Arrivals, AllReduce, WebPage];
-const PAIRED: &[WorkloadKind] = &[File, Bulk, OnOff, RequestResponse, Arrivals, WebPage];
-const PLANNED: &[WorkloadKind] = &[File, Bulk, OnOff, RequestResponse, WebPage];
-const TIMED: &[WorkloadKind] = &[Bulk, OnOff, Arrivals];
+const ALL: &[WorkloadKind] = &[
+    File,
+    Bulk,
+    OnOff,
+    RequestResponse,
+    Arrivals,
+    AllReduce,
+    WebPage,
+    Frames,
+];
+const PAIRED: &[WorkloadKind] = &[File, Bulk, OnOff, RequestResponse, Arrivals, WebPage, Frames];
+const PLANNED: &[WorkloadKind] = &[File, Bulk, OnOff, RequestResponse, WebPage, Frames];
+const TIMED: &[WorkloadKind] = &[Bulk, OnOff, Arrivals, Frames];
 
 /// Declares the keys, each with the kinds and sections in which it applies; elsewhere it is an error.
 macro_rules! keys {
@@ -82,7 +95,7 @@ macro_rules! keys {
             #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
             #[serde(deny_unknown_fields)]
             pub struct WorkloadConfig {
-                /// Kind: file, bulk, on-off, request-response, arrivals, all-reduce or web-page.
+                /// Kind: file, bulk, on-off, request-response, arrivals, all-reduce, web-page or frames.
                 pub kind: WorkloadKind,
                 $($(#[$help])* pub $key: Option<$value>,)+
             }
@@ -94,8 +107,8 @@ macro_rules! keys {
 }
 
 keys! {
-    /// file, arrivals: flow size, e.g. "2MB"; request-response: size of both requests and responses; all-reduce: size of the vector, at least a byte for each host. From "1B" to 1 PB. Excludes request_size and response_size.
-    size: Size, &[File, RequestResponse, Arrivals, AllReduce], Anywhere;
+    /// file, arrivals: flow size, e.g. "2MB"; request-response: size of both requests and responses; all-reduce: size of the vector, at least a byte for each host; frames: size of each frame, at most "10MB". From "1B" to 1 PB. Excludes request_size and response_size.
+    size: Size, &[File, RequestResponse, Arrivals, AllReduce, Frames], Anywhere;
     /// arrivals: distribution of flow sizes; default "fixed" (every flow has size).
     sizes: Sizes, &[Arrivals], Anywhere;
     /// arrivals: maximum flow size, e.g. "10MB"; larger sizes are drawn again; default: none, "100MB" for sizes = "bounded-pareto".
@@ -111,9 +124,9 @@ keys! {
     arrivals: Frequency, &[Arrivals], Anywhere;
     /// arrivals: mean payload that the flows offer to their most loaded link, as a share of its rate, above 0 and at most 1, e.g. "80%"; flows with several paths count on each of them in equal parts. Excludes arrivals.
     load: Probability, &[Arrivals], Anywhere;
-    /// bulk, on-off, arrivals: duration from the start of the trial, e.g. "30s", at most 1 day; in [[traffic]] default: that of the trial. Arrivals end then, and the trial when all flows have completed, or after twice the duration.
+    /// bulk, on-off, arrivals, frames: duration from the start of the trial, e.g. "30s", at most 1 day; in [[traffic]] default: that of the trial. Arrivals end then, and the trial when all flows have completed, or after twice the duration.
     duration: Duration, TIMED, Anywhere;
-    /// bulk, on-off, arrivals: initial time without measurement, shorter than duration; not in [[traffic]]; default "0s".
+    /// bulk, on-off, arrivals, frames: initial time without measurement, shorter than duration; not in [[traffic]]; default "0s".
     warm_up: Duration, TIMED, Measured;
     /// on-off: rate of on periods; bulk: rate limit; e.g. "2Mbit/s"; default for bulk: unlimited.
     rate: Rate, &[Bulk, OnOff], Anywhere;
@@ -140,6 +153,10 @@ keys! {
     streams: u32, &[RequestResponse], Anywhere;
     /// web-page: its objects in groups, from 1 to 1000 groups with 10000 objects, e.g. [{ size = "30kB" }, { size = "20kB", count = 8, after = 0 }]; over QUIC each object on a stream of its own, otherwise in the order of the requests on the connection.
     objects: Vec<PageObjects>, &[WebPage], Anywhere;
+    /// frames: frames per second, from "0.1/s" to "100000/s" and at most 1000000 in all; default "30/s".
+    frame_rate: Frequency, &[Frames], Anywhere;
+    /// frames: time from sending a frame until its last byte must have arrived, from "1ms" to "60s"; default "150ms" (ITU-T G.114). Metrics frame_in_time_share and frame_delay_p50_s, frame_delay_p95_s and frame_delay_p99_s.
+    deadline: Duration, &[Frames], Measured;
     /// request-response: separate connection (udp, icmp: socket) for each request; default false.
     reconnect: bool, &[RequestResponse], Anywhere;
     /// request-response over TCP, Multipath TCP, QUIC and ARQ protocols: each request waits until all flows have the response to the one before, so that all flows send together (a barrier); excludes reconnect; default false. Metrics round_mean_s, round_p50_s and round_p99_s.
@@ -199,6 +216,18 @@ impl WorkloadConfig {
     pub(crate) fn all_reduces(&self) -> (u64, u64) {
         let bytes = self.size.map_or(0, Size::bytes);
         (bytes, self.rounds.unwrap_or(1).into())
+    }
+
+    /// Returns the frames per second.
+    #[must_use]
+    pub fn frame_rate(&self) -> f64 {
+        self.frame_rate.map_or(30.0, Frequency::per_second)
+    }
+
+    /// Returns the time from sending a frame until it must have arrived.
+    #[must_use]
+    pub fn deadline(&self) -> Duration {
+        self.deadline.unwrap_or(Duration::from_millis(150))
     }
 
     /// Returns the interval of goodput samples.

@@ -108,7 +108,7 @@ pub use config::{
 pub use impairment::{Distribution, JitterConfig, LossConfig, ReorderConfig, loss};
 pub use link::{Count, LinkCounters, Occupancy};
 pub use medium::{Cell, CellConfig, CellScheduler, Wifi, WifiConfig};
-pub use nat::{Nat, NatConfig};
+pub use nat::{ExternalAddress, Nat, NatConfig};
 pub use network::{Arrival, Network};
 pub use observer::{DropReason, Observer, Transmission};
 pub use packet::{Body, Connection, HostId, LinkId, Packet, PacketRef, RouteId, TcpAck, UDP_IPV4_OVERHEAD};

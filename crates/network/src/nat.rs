@@ -7,7 +7,8 @@
 //!
 //! A peer that identifies connections by addresses and ports, as TCP does, accepts none with the new port, so that the packet
 //! is dropped. (A real peer answers it with a reset, which is not modelled.) Peers that identify connections by numbers in the packets,
-//! as QUIC does (RFC 9000, section 9), and datagrams without connections send to the new port from then on.
+//! as QUIC does (RFC 9000, section 9), and datagrams without connections send to the new port from then on. QUIC's packets carry the
+//! address outside of the translator, so that a server sees the change and validates the path.
 //!
 //! Not modelled: the states of TCP, so that a mapping has the timeout of an established connection also before and after it
 //! (RFC 5382, REQ-5 permits 4 min); filters by the address of a peer; a limit of ports; connections from the outside through
@@ -31,6 +32,15 @@ const MAX_TIMEOUT: Duration = Duration::from_secs(86_400);
 /// Limit of rebindings.
 const MOST: usize = 1000;
 
+/// The address of a connection outside of an address translator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ExternalAddress {
+    /// Number of the address among those that the translator has had.
+    pub host: u16,
+    /// Port, above 0.
+    pub port: u16,
+}
+
 omit_unset! {
     /// A network address translator between both ends of a link: `{ timeout = "30s", rebind = ["5s"] }`.
     #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -41,6 +51,8 @@ omit_unset! {
         pub timeout: Option<Duration>,
         /// Times since the start of the trial at which all mappings end, in order, e.g. ["5s"]; default: none.
         pub rebind: Option<Vec<Duration>>,
+        /// Whether a rebinding gives connections a new address, not only a new port, as after a restart of a router; a server of QUIC then starts with a new congestion window (RFC 9000, section 9.4). World sim; requires rebind. Default: false.
+        pub new_address: Option<bool>,
         /// End of the path that is inside: "near" or "far"; default "near". Connections must start there.
         pub inside: Option<Subscriber>,
     }
@@ -55,7 +67,10 @@ impl NatConfig {
         let is_timeout = (Duration::from_millis(1)..=MAX_TIMEOUT).contains(&timeout);
         let is_ordered = rebind.len() <= MOST && rebind.windows(2).all(|pair| pair[0] < pair[1]);
         let order = format!("rising times, at most {MOST}");
+        let lacks_rebind = self.new_address.is_some() && self.rebind.is_none();
+        let requires = lacks_rebind.then(|| Problem::new("new_address", "requires rebind"));
         let problems = [
+            requires,
             Problem::range(
                 "timeout",
                 format!("\"{timeout}\""),
@@ -73,6 +88,7 @@ impl NatConfig {
         Nat {
             timeout: self.timeout,
             rebind: self.rebind.clone().unwrap_or_default(),
+            new_address: self.new_address == Some(true),
             is_outgoing,
         }
     }
@@ -101,6 +117,8 @@ pub struct Nat {
     pub timeout: Option<Duration>,
     /// Times since the start of the trial at which all mappings end, in order.
     pub rebind: Vec<Duration>,
+    /// Whether a rebinding gives connections a new address, not only a new port.
+    pub new_address: bool,
     /// Whether the packets of the link come from the inside.
     pub is_outgoing: bool,
 }
@@ -110,6 +128,9 @@ pub struct Nat {
 struct Mapping {
     /// Its port.
     port: u32,
+    /// Its address outside, and inside if that is known.
+    outside: ExternalAddress,
+    inside: Option<ExternalAddress>,
     /// Time of the last packet from the inside, in nanoseconds.
     used: u64,
     /// The port of the connection that its peer accepts; 0 if it accepts none.
@@ -122,6 +143,8 @@ struct State {
     timeouts: [u64; 2],
     /// Times of rebindings since the start of the trial in nanoseconds, rising.
     rebind: Vec<u64>,
+    /// Whether each of them brings a new address.
+    new_address: bool,
     /// Start of the trial in nanoseconds.
     epoch: u64,
     /// The next port. Ports are not reused, like a port that another connection has taken.
@@ -138,20 +161,38 @@ impl State {
         now - used <= self.timeouts[usize::from(connection.is_bound)] && !is_rebound
     }
 
-    /// Translates a packet from the inside. Returns whether its peer accepts it.
-    fn leave(&mut self, now: u64, connection: &Connection) -> bool {
+    /// Returns the address of a port that is assigned at `now`.
+    fn outside(&self, now: u64, port: u32) -> ExternalAddress {
+        let at = |after: &u64| self.epoch.saturating_add(*after);
+        let host = match self.new_address {
+            true => self.rebind.partition_point(|after| at(after) <= now),
+            false => 0,
+        };
+        ExternalAddress {
+            host: host as u16,
+            port: ((port - 1) % u32::from(u16::MAX) + 1) as u16,
+        }
+    }
+
+    /// Translates a packet from the inside with this address. Returns the one outside if its peer accepts it.
+    fn leave(
+        &mut self,
+        now: u64,
+        connection: &Connection,
+        inside: Option<ExternalAddress>,
+    ) -> Option<Option<ExternalAddress>> {
         if connection.is_error {
-            return self.enter(now, connection);
+            return self.enter(now, connection, None);
         }
         let before = self.mappings.get(&connection.number).copied();
         let alive = before.filter(|mapping| self.is_alive(mapping.used, now, connection));
-        let port = alive.map_or_else(
-            || {
+        let (port, outside) = match alive {
+            Some(mapping) => (mapping.port, mapping.outside),
+            None => {
                 self.next += 1;
-                self.next
-            },
-            |mapping| mapping.port,
-        );
+                (self.next, self.outside(now, self.next))
+            }
+        };
         let is_accepted = connection.opens || !connection.is_bound;
         let accepted = match before {
             Some(mapping) if !is_accepted => mapping.accepted,
@@ -161,19 +202,26 @@ impl State {
         };
         let mapping = Mapping {
             port,
+            outside,
+            inside,
             used: now,
             accepted,
         };
         self.mappings.insert(connection.number, mapping);
-        accepted == port
+        (accepted == port).then_some(Some(outside))
     }
 
-    /// Returns whether a packet from the outside has a mapping.
-    fn enter(&self, now: u64, connection: &Connection) -> bool {
-        let mapping = self.mappings.get(&connection.number);
-        mapping.is_some_and(|mapping| {
-            self.is_alive(mapping.used, now, connection) && mapping.accepted == mapping.port
-        })
+    /// Translates a packet from the outside to this address. Returns the one inside if it has a mapping.
+    fn enter(
+        &self,
+        now: u64,
+        connection: &Connection,
+        outside: Option<ExternalAddress>,
+    ) -> Option<Option<ExternalAddress>> {
+        let mapping = self.mappings.get(&connection.number)?;
+        let is_addressed = outside.is_none_or(|outside| outside == mapping.outside);
+        let is_alive = self.is_alive(mapping.used, now, connection);
+        (is_alive && is_addressed && mapping.accepted == mapping.port).then_some(mapping.inside)
     }
 }
 
@@ -187,6 +235,7 @@ impl Translator {
         Self(Arc::new(Mutex::new(State {
             timeouts: [timeout(UDP_TIMEOUT), timeout(TCP_TIMEOUT)],
             rebind: nat.rebind.iter().map(|after| after.as_nanos()).collect(),
+            new_address: nat.new_address,
             epoch: 0,
             next: 0,
             mappings: BTreeMap::new(),
@@ -221,13 +270,19 @@ pub(crate) struct TranslatorSide {
 }
 
 impl TranslatorSide {
-    /// Returns whether a packet passes.
-    pub(crate) fn passes(&self, now: u64, connection: &Connection) -> bool {
+    /// Translates a packet with this address outside of the translators that it has passed, or to which it is addressed. Returns
+    /// its address from then on; `None` if it does not pass.
+    pub(crate) fn pass(
+        &self,
+        now: u64,
+        connection: &Connection,
+        external: Option<ExternalAddress>,
+    ) -> Option<Option<ExternalAddress>> {
         let mut state = self.translator.lock();
         if self.is_outgoing {
-            state.leave(now, connection)
+            state.leave(now, connection, external)
         } else {
-            state.enter(now, connection)
+            state.enter(now, connection, external)
         }
     }
 }
@@ -260,6 +315,7 @@ mod tests {
                 .iter()
                 .map(|&seconds| Duration::from_secs(seconds))
                 .collect(),
+            new_address: false,
             is_outgoing: true,
         };
         Translator::new(&nat)
@@ -268,8 +324,8 @@ mod tests {
     fn outcomes(translator: &Translator, packets: &[(u64, bool, Connection)]) -> Vec<bool> {
         let mut state = translator.lock();
         let pass = |&(at, leaves, connection): &(u64, bool, Connection)| match leaves {
-            true => state.leave(at * SECOND, &connection),
-            false => state.enter(at * SECOND, &connection),
+            true => state.leave(at * SECOND, &connection, None).is_some(),
+            false => state.enter(at * SECOND, &connection, None).is_some(),
         };
         packets.iter().map(pass).collect()
     }
@@ -298,6 +354,30 @@ mod tests {
         );
         // Another connection of the same hosts is accepted.
         assert_eq!(outcomes(&nat, &[(8, true, SYN), (9, false, TCP)]), [true, true]);
+    }
+
+    /// A packet to the old port does not reach the new one, and one to the right port gets the address inside.
+    #[test]
+    fn packets_reach_the_address_that_they_are_sent_to() {
+        for new_address in [false, true] {
+            let nat = Nat {
+                timeout: None,
+                rebind: vec![Duration::from_secs(5)],
+                new_address,
+                is_outgoing: true,
+            };
+            let nat = Translator::new(&nat);
+            let mut state = nat.lock();
+            let inside = Some(ExternalAddress { host: 3, port: 9 });
+            let old = state.leave(SECOND, &QUIC, inside).unwrap();
+            assert_eq!(old, Some(ExternalAddress { host: 0, port: 1 }));
+            assert_eq!(state.enter(2 * SECOND, &QUIC, old), Some(inside));
+            let new = state.leave(6 * SECOND, &QUIC, inside).unwrap();
+            let host = u16::from(new_address);
+            assert_eq!(new, Some(ExternalAddress { host, port: 2 }));
+            assert_eq!(state.enter(7 * SECOND, &QUIC, old), None);
+            assert_eq!(state.enter(7 * SECOND, &QUIC, new), Some(inside));
+        }
     }
 
     /// Packets from the inside keep a mapping, and those from the outside do not (RFC 4787, section 4.3, REQ-6).

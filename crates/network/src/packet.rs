@@ -2,6 +2,8 @@
 
 use foundation::Ecn;
 
+use crate::nat::ExternalAddress;
+
 /// Bytes of the IPv4 (20, RFC 791) and UDP (8, RFC 768) headers around every datagram. Links count
 /// them in every world, so that a simulated path and a real one carry the same bytes.
 pub const UDP_IPV4_OVERHEAD: u32 = 28;
@@ -91,6 +93,16 @@ pub trait Body: Clone {
     fn connection(&self) -> Option<Connection> {
         Some(Connection::default())
     }
+
+    /// Returns the address by which the outside of a translator knows the connection: of a packet from the inside, that of a
+    /// translator that it has passed, of a packet from the outside, the one that it is addressed to. `None` for bodies that do not
+    /// carry it, which reach any mapping of their connection.
+    fn external(&self) -> Option<ExternalAddress> {
+        None
+    }
+
+    /// Sets this address.
+    fn translate(&mut self, _: Option<ExternalAddress>) {}
 
     /// Returns the acknowledgement of a TCP segment with ACK and without SYN; `None` for other packets.
     fn acknowledgement(&self) -> Option<TcpAck> {

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use foundation::{Ecn, Instant};
 
+use crate::nat::ExternalAddress;
 use crate::observer::{DropReason, Observer, Transmission};
 use crate::packet::{Body, Connection, LinkId, Packet, PacketRef, RouteId, TcpAck};
 use crate::requested_loss::RequestedLosses;
@@ -208,6 +209,17 @@ impl<B: Body, O: Observer<B>> PacketStore<B, O> {
         stored
             .as_mut()
             .is_some_and(|stored| stored.packet.body.mark_congestion_experienced())
+    }
+
+    /// Returns the address of a packet outside of a translator.
+    pub(crate) fn external(&self, ticket: Ticket) -> Option<ExternalAddress> {
+        self.slots[ticket.slot as usize].as_ref()?.packet.body.external()
+    }
+
+    pub(crate) fn translate(&mut self, ticket: Ticket, external: Option<ExternalAddress>) {
+        if let Some(stored) = &mut self.slots[ticket.slot as usize] {
+            stored.packet.body.translate(external);
+        }
     }
 
     pub(crate) fn flip_bit(&mut self, ticket: Ticket, choice: u64) {

@@ -303,6 +303,7 @@ fn link_or_medium() -> impl Strategy<Value = LinkSpec> {
     let nat = (1_u64..50, any::<bool>()).prop_map(|(millis, is_outgoing)| Nat {
         timeout: Some(Duration::from_millis(millis)),
         rebind: vec![Duration::from_millis(10)],
+        new_address: false,
         is_outgoing,
     });
     (any_link(), medium, proptest::option::weighted(0.2, nat)).prop_map(|(mut link, medium, nat)| {

@@ -37,18 +37,25 @@ omit_unset! {
         pub certificate_chain: Option<Size>,
         /// Flow-control window of a stream and of the connection, from "16KiB" to "1984KiB", what TCP carries with Linux's default buffers, or to the payload of 1412 full packets if that is less ("1647804B" with max_datagram_size "1200B" or mtu_discovery), because the library fails connections with too many parts of a stream in its buffer. Default: the maximum.
         pub receive_window: Option<Size>,
+        /// Send real-time frames in DATAGRAM frames (RFC 9221), which are not retransmitted; otherwise each frame on a stream of its own. Only with workloads of kind frames. Default: false.
+        pub datagrams: Option<bool>,
         /// Send data of all streams in turns, a packet each; otherwise the data of a stream before that of later ones (RFC 9218, section 10). Default: false.
         pub fair_streams: Option<bool>,
-        /// Memory for unacknowledged and unsent data, from "16KiB" to "1GiB". Default: "6MiB".
+        /// Memory for unacknowledged and unsent data; of DATAGRAM frames, for unsent ones, of which the oldest are dropped first. From "16KiB" to "1GiB". Default: "6MiB".
         pub send_window: Option<Size>,
         /// Explicit congestion notification with ECT(0). Default: true.
         pub ecn: Option<bool>,
         /// Later packets that arrived before a packet counts as lost (RFC 9002, section 6.1.1). Default: 3.
         #[schemars(range(min = 3, max = MOST_THRESHOLD))]
         pub packet_threshold: Option<u32>,
-        /// Packets per acknowledgement that a host requests of its peer with an ACK_FREQUENCY frame (draft-ietf-quic-ack-frequency); packets out of order are acknowledged at once, others after 25 ms at the latest. Default: no request, which gives 2 (RFC 9000, section 13.2.2).
+        /// Packets per acknowledgement that a host requests of its peer with an ACK_FREQUENCY frame (draft-ietf-quic-ack-frequency). Default: no request, which gives 2 (RFC 9000, section 13.2.2).
         #[schemars(range(min = 1, max = 1000))]
         pub ack_every: Option<u32>,
+        /// Longest delay of an acknowledgement that a host requests of its peer, from "1ms" to "10s", with a limit of the library: at most 25 ms or the round-trip time, whichever is longer. Default: "25ms" (RFC 9000, section 18.2).
+        pub ack_delay: Option<Duration>,
+        /// Reordering after which a host requests an immediate acknowledgement of its peer: distance in packets between the largest one received and the smallest missing one not reported yet; 0: none for reordered packets. Default: 1, each packet out of order (RFC 9000, section 13.2.1).
+        #[schemars(range(max = 1000))]
+        pub ack_reordering: Option<u32>,
         /// Send the first request of a client's later connections to a server with the first flight (0-RTT: RFC 9001, section 4.6); the first connection gets the ticket. Default: false.
         pub zero_rtt: Option<bool>,
         /// Round-trip time before the first sample, from "1ms" to "10s" (RFC 9002, section 6.2.2). Default: "333ms".
@@ -206,6 +213,9 @@ impl QuicConfig {
         let every = self.ack_every.unwrap_or(2);
         let valid = (1..=1000).contains(&every);
         problems.extend(Problem::range("ack_every", every, valid, "1 to 1000 packets"));
+        let reordering = self.ack_reordering.unwrap_or(1);
+        let valid = reordering <= 1000;
+        problems.extend(Problem::range("ack_reordering", reordering, valid, "0 to 1000"));
         let others = [
             size(
                 "max_datagram_size",
@@ -232,6 +242,12 @@ impl QuicConfig {
                 "\"16KiB\" to \"1GiB\"",
             ),
             time(
+                "ack_delay",
+                self.ack_delay,
+                Duration::from_millis(1),
+                Duration::from_secs(10),
+            ),
+            time(
                 "initial_rtt",
                 self.initial_rtt,
                 Duration::from_millis(1),
@@ -250,6 +266,10 @@ impl QuicConfig {
             let message =
                 "true has nothing to find up to max_datagram_size = \"1200B\": remove one of the two";
             problems.push(Problem::new("mtu_discovery", message));
+        }
+        if self.datagrams == Some(true) && self.fair_streams.is_some() {
+            let message = "true has no streams: remove fair_streams";
+            problems.push(Problem::new("datagrams", message));
         }
         if self.initial_window.is_some() && matches!(self.congestion, Some(ControllerChoice::Library(_))) {
             let message = "the QUIC library's controllers keep their own initial window: remove it";

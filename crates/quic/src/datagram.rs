@@ -1,5 +1,7 @@
 //! The body of a simulated packet: a UDP datagram with its code point.
 
+use std::net::SocketAddr;
+
 use foundation::Ecn;
 
 /// A UDP datagram with one or several QUIC packets.
@@ -13,4 +15,6 @@ pub struct Datagram {
     pub ecn: Ecn,
     /// ID of the path that carries it; `None` of a connection with one path.
     pub path: Option<u8>,
+    /// Address of the client as its server sees it behind an address translator: source or destination. `None` without one.
+    pub client: Option<SocketAddr>,
 }

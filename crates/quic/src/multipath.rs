@@ -144,6 +144,10 @@ impl QuicConfig {
             problems.extend(set.map(|(key, _)| Problem::new(key, message)));
             return problems;
         }
+        if self.datagrams == Some(true) {
+            let message = "true needs one path: remove multipath";
+            problems.push(Problem::new("datagrams", message));
+        }
         let subflows = self.subflows.unwrap_or(1);
         let valid = (1..=MOST_PATHS).contains(&subflows);
         problems.extend(Problem::range("subflows", subflows, valid, "1 to 64"));

@@ -70,6 +70,11 @@ pub enum Frame<'d> {
         /// Bytes of the handshake.
         length: u64,
     },
+    /// DATAGRAM (RFC 9221).
+    Datagram {
+        /// Payload bytes.
+        length: u64,
+    },
     /// CONNECTION_CLOSE.
     Close,
     /// MAX_DATA, with the limit in bytes.
@@ -296,6 +301,14 @@ fn frame<'d>(reader: &mut Reader<'d>) -> Option<Frame<'d>> {
             reader.skip_counted()?;
             return Some(Frame::Close);
         }
+        0x30 => {
+            let length = reader.0.len() as u64;
+            reader.0 = &[];
+            return Some(Frame::Datagram { length });
+        }
+        0x31 => {
+            return reader.skip_counted().map(|length| Frame::Datagram { length });
+        }
         0x1e => "handshake_done",
         0x1f => "immediate_ack",
         _ => skip(reader, kind)?,
@@ -339,14 +352,6 @@ fn skip(reader: &mut Reader<'_>, kind: u64) -> Option<&'static str> {
             } else {
                 "path_response"
             });
-        }
-        0x30 => {
-            reader.0 = &[];
-            return Some("datagram");
-        }
-        0x31 => {
-            reader.skip_counted()?;
-            return Some("datagram");
         }
         _ => return None,
     };

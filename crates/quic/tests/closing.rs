@@ -45,6 +45,7 @@ fn garbage_changes_nothing() {
             data: 0,
             ecn: foundation::Ecn::NotEct,
             path: None,
+            client: None,
         };
         let now = pair.now;
         for end in &mut pair.ends {

@@ -3,6 +3,7 @@
 mod closing;
 mod determinism;
 mod early_data;
+mod migration;
 mod multipath;
 mod pair;
 mod sizes;

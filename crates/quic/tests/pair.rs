@@ -1,6 +1,7 @@
 //! Two ends with a delay between them, and a path that may drop datagrams.
 
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 
 use foundation::{Duration, Generator, Instant};
 use quic::{Connection, Datagram, Event, QuicConfig};
@@ -34,6 +35,8 @@ pub struct Pair {
     on_the_way: [VecDeque<(Instant, Datagram)>; 2],
     /// Returns whether the datagram of this number from this end is lost.
     drops: fn(usize, usize) -> bool,
+    /// Address of the client outside of a translator next to the server, which drops datagrams to any other one.
+    pub client: Option<SocketAddr>,
 }
 
 impl Pair {
@@ -52,7 +55,28 @@ impl Pair {
             left: [Some(bytes), None],
             on_the_way: [VecDeque::new(), VecDeque::new()],
             drops,
+            client: None,
         }
+    }
+
+    /// Opens a connection whose client sends nothing of its own.
+    pub fn idle(config: &QuicConfig, seed: u64) -> Self {
+        let mut pair = Self::new(config, seed, 0, |_, _| false);
+        pair.left[0] = None;
+        pair
+    }
+
+    /// Loses the datagrams for which `drops` returns true, by the number of the end and of its datagram.
+    pub fn drop_if(&mut self, drops: fn(usize, usize) -> bool) {
+        self.drops = drops;
+    }
+
+    /// Runs until `at`; then an end sends `bytes`.
+    pub fn send(&mut self, side: usize, at: Instant, bytes: u64) {
+        self.run(at);
+        self.now = at;
+        assert_eq!(self.ends[side].write(bytes), bytes);
+        self.drain(side);
     }
 
     fn write(&mut self, side: usize) {
@@ -75,7 +99,10 @@ impl Pair {
             }
             self.events[side].push(event);
         }
-        while let Some(datagram) = self.ends[side].poll_transmit(self.now) {
+        while let Some(mut datagram) = self.ends[side].poll_transmit(self.now) {
+            if side == 0 {
+                datagram.client = self.client;
+            }
             let number = self.counts[side];
             self.counts[side] += 1;
             self.sent.push(Sent {
@@ -83,7 +110,8 @@ impl Pair {
                 from: side,
                 datagram: datagram.clone(),
             });
-            if !(self.drops)(side, number) {
+            let is_addressed = side == 0 || datagram.client == self.client;
+            if is_addressed && !(self.drops)(side, number) {
                 self.on_the_way[1 - side].push_back((self.now + DELAY, datagram));
             }
         }

@@ -143,6 +143,76 @@ fn receiver_acknowledges_as_often_as_requested() {
     }
 }
 
+/// Returns the median round-trip time of single packets, 50 ms apart, in ms.
+fn median_round_trip(keys: &str) -> f64 {
+    let config = config(&format!(r#"{{"kind": "quic"{keys}}}"#));
+    let mut pair = Pair::idle(&config, 1);
+    pair.ends[0].statistics_mut().rtt = Some(Box::default());
+    for time in 1..=40 {
+        pair.send(
+            0,
+            foundation::Instant::default() + Duration::from_millis(50 * time),
+            100,
+        );
+    }
+    let trips = pair.ends[0].statistics().round_trips().unwrap();
+    trips.value_at_quantile(0.5) as f64 / 1e6
+}
+
+/// A single packet is acknowledged after the delay that the sender requests, up to the longer one of 25 ms and the RTT of 20 ms.
+#[test]
+fn receiver_delays_acknowledgements_as_requested() {
+    for (keys, delay) in [
+        ("", 25.0),
+        (r#", "ack_delay": "5ms""#, 5.0),
+        (r#", "ack_delay": "15ms""#, 15.0),
+        (r#", "ack_delay": "400ms""#, 25.0),
+        // Every packet is acknowledged at once.
+        (r#", "ack_every": 1, "ack_delay": "15ms""#, 0.0),
+    ] {
+        let trip = median_round_trip(keys);
+        assert!((trip - 20.0 - delay).abs() < 1.0, "{keys}: {trip} ms");
+    }
+}
+
+/// Returns whether datagram `number` of a sequence is one of those lost from the client.
+const fn is_lost(side: usize, number: usize) -> bool {
+    side == 0 && number >= 100 && number.is_multiple_of(37)
+}
+
+/// A receiver that acknowledges every 25 ms reports a gap at once, after three packets, or not before.
+#[test]
+fn receiver_reports_reordering_as_requested() {
+    // Median time in ms from the arrival of a lost packet, had it arrived, to the next acknowledgement. Others arrive each ms.
+    let waits = |keys: &str| {
+        let config = config(&format!(
+            r#"{{"kind": "quic", "congestion": {{"kind": "fixed", "window": 1000}}, "ack_every": 1000{keys}}}"#
+        ));
+        let mut pair = Pair::idle(&config, 1);
+        pair.drop_if(is_lost);
+        for time in 100..700 {
+            pair.send(
+                0,
+                foundation::Instant::default() + Duration::from_millis(time),
+                1000,
+            );
+        }
+        let lost = pair.sent.iter().filter(|sent| sent.from == 0).enumerate();
+        let lost = lost.filter(|&(number, _)| number < 400 && is_lost(0, number));
+        let waits = lost.map(|(_, lost)| {
+            let arrival = lost.at + DELAY;
+            let next = pair.sent.iter().find(|sent| sent.from == 1 && sent.at > arrival);
+            (next.unwrap().at - arrival).as_nanos() / 1_000_000
+        });
+        let mut waits: Vec<u64> = waits.collect();
+        waits.sort_unstable();
+        waits[waits.len() / 2]
+    };
+    assert_eq!(waits(""), 1);
+    assert_eq!(waits(r#", "ack_reordering": 3"#), 3);
+    assert!(waits(r#", "ack_reordering": 0"#) > 5);
+}
+
 #[test]
 fn measures_round_trips() {
     let mut pair = Pair::new(&config(r#"{"kind": "quic"}"#), 1, 1_000_000, NONE);

@@ -1,11 +1,13 @@
 //! Packet bodies in simulation: a typed frame, segment or datagram, without bytes.
 
+use std::net::{Ipv4Addr, SocketAddr};
+
 pub use experiment::Side;
 use experiment::acknowledgement::acknowledgement;
 use experiment::plan::IPV4_HEADER;
 pub use experiment::trace::Content;
 use experiment::trace::content::{Datagram, Message};
-use network::{Body, Connection, Packet, RouteId, TcpAck, UDP_IPV4_OVERHEAD};
+use network::{Body, Connection, ExternalAddress, Packet, RouteId, TcpAck, UDP_IPV4_OVERHEAD};
 use transport::arq::{Frame, StreamRange};
 use transport::tcp::{Ecn, Flags};
 use transport::{mptcp, tcp};
@@ -80,6 +82,19 @@ impl Body for Parcel {
         })
     }
 
+    fn external(&self) -> Option<ExternalAddress> {
+        match &self.content {
+            Content::Quic(datagram) => external_address(datagram.client?),
+            _ => None,
+        }
+    }
+
+    fn translate(&mut self, external: Option<ExternalAddress>) {
+        if let Content::Quic(datagram) = &mut self.content {
+            datagram.client = external.map(client_address);
+        }
+    }
+
     /// Segments of multipath TCP have options that each later one does not repeat.
     fn acknowledgement(&self) -> Option<TcpAck> {
         match &self.content {
@@ -92,6 +107,24 @@ impl Body for Parcel {
         // A router sees the two directions as two flows (RFC 8290, section 4.1.1 hashes the 5-tuple).
         u64::from(self.flow) << 1 | u64::from(self.to == Side::Sender)
     }
+}
+
+/// Returns the address of a client behind a translator: one of those for providers (RFC 6598).
+fn client_address(external: ExternalAddress) -> SocketAddr {
+    let [high, low] = external.host.to_be_bytes();
+    SocketAddr::new(Ipv4Addr::new(100, 64, high, low).into(), external.port)
+}
+
+/// Returns the address outside of a translator that [`client_address`] stands for.
+fn external_address(client: SocketAddr) -> Option<ExternalAddress> {
+    let SocketAddr::V4(address) = client else {
+        return None;
+    };
+    let [_, _, high, low] = address.ip().octets();
+    Some(ExternalAddress {
+        host: u16::from_be_bytes([high, low]),
+        port: address.port(),
+    })
 }
 
 /// A packet of one protocol, which becomes the content of a parcel. Most kinds have no destructor, so that the compiler writes

@@ -7,11 +7,15 @@ mod closed_form;
 mod coupling;
 mod directions;
 mod flows;
+#[cfg(feature = "quic")]
+mod frames;
 mod measured_time;
 mod path_bytes;
 mod protocol_changes;
 #[cfg(feature = "quic")]
 mod quic;
+#[cfg(feature = "quic")]
+mod rebinding;
 mod requests;
 mod sessions;
 mod short_timeouts;

@@ -32,6 +32,7 @@ SHOWN_BY_WORKLOAD = {
     "request-response": ("fct_p50_s", "fct_p99_s", "wire_p50_s", "stack_p50_s"),
     "arrivals": ("fct_mean_s", "fct_p99_s", "goodput_bps"),
     "web-page": ("fct_p50_s", "object_mean_s", "retransmissions"),
+    "frames": ("frame_in_time_share", "frame_delay_p50_s", "frame_delay_p99_s", "frames_missing"),
     "all-reduce": ("round_p50_s", "round_p99_s", "goodput_bps", "retransmissions"),
 }
 """The metrics to show for each workload, the main one first, unless a study chooses."""

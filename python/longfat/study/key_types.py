@@ -180,6 +180,10 @@ class PathNatKeys(TypedDict, total=False):
 
     inside: Literal["far", "near"]
     """End of the path that is inside: "near" or "far"; default "near". Connections must start there."""
+    new_address: bool
+    """Whether a rebinding gives connections a new address, not only a new port, as after a restart of a
+    router; a server of QUIC then starts with a new congestion window (RFC 9000, section 9.4). World sim;
+    requires rebind. Default: false."""
     rebind: Sequence[str]
     """Times since the start of the trial at which all mappings end, in order, e.g. ["5s"]; default:
     none."""
@@ -492,9 +496,11 @@ WorkloadKeys = TypedDict(
         "arrivals": "str",
         "barrier": "bool",
         "classes": "Sequence[str]",
+        "deadline": "str",
         "duration": "str",
         "each_path": "bool",
         "flows": "SupportsIndex",
+        "frame_rate": "str",
         "from": "str | Sequence[str]",
         "largest": "str",
         "load": "str",
@@ -541,7 +547,9 @@ class WorkloadPageObjectsKeys(TypedDict, total=False):
     """Size of each response with its headers, from "1B" to "1GB"."""
 
 
-WorkloadKind = Literal["file", "bulk", "on-off", "request-response", "arrivals", "all-reduce", "web-page"]
+WorkloadKind = Literal[
+    "file", "bulk", "on-off", "request-response", "arrivals", "all-reduce", "web-page", "frames"
+]
 """Kinds of the table `Workload`."""
 
 
@@ -994,10 +1002,17 @@ class ProtocolQuicKeys(TypedDict, total=False):
 
     label: str
     """Name in tables, charts and reports, e.g. "BBRv1"; default: the name."""
+    ack_delay: str
+    """Longest delay of an acknowledgement that a host requests of its peer, from "1ms" to "10s", with a
+    limit of the library: at most 25 ms or the round-trip time, whichever is longer. Default: "25ms" (RFC
+    9000, section 18.2)."""
     ack_every: SupportsIndex
     """Packets per acknowledgement that a host requests of its peer with an ACK_FREQUENCY frame
-    (draft-ietf-quic-ack-frequency); packets out of order are acknowledged at once, others after 25 ms at
-    the latest. Default: no request, which gives 2 (RFC 9000, section 13.2.2)."""
+    (draft-ietf-quic-ack-frequency). Default: no request, which gives 2 (RFC 9000, section 13.2.2)."""
+    ack_reordering: SupportsIndex
+    """Reordering after which a host requests an immediate acknowledgement of its peer: distance in packets
+    between the largest one received and the smallest missing one not reported yet; 0: none for reordered
+    packets. Default: 1, each packet out of order (RFC 9000, section 13.2.1)."""
     certificate_chain: str
     """Certificate chain of the server, which takes part of its limit of three times the client's bytes
     before the client's address is validated, from "100B" to "12kB". Default: "3kB"."""
@@ -1270,6 +1285,14 @@ class ProtocolKeys(TypedDict, total=False):
     window: SupportsIndex | str
     """Maximum number of unacknowledged packets, or "auto" for the congestion controller's window. Default:
     1 for stop-and-wait, else "auto"."""
+    ack_delay: str
+    """Longest delay of an acknowledgement that a host requests of its peer, from "1ms" to "10s", with a
+    limit of the library: at most 25 ms or the round-trip time, whichever is longer. Default: "25ms" (RFC
+    9000, section 18.2)."""
+    ack_reordering: SupportsIndex
+    """Reordering after which a host requests an immediate acknowledgement of its peer: distance in packets
+    between the largest one received and the smallest missing one not reported yet; 0: none for reordered
+    packets. Default: 1, each packet out of order (RFC 9000, section 13.2.1)."""
     certificate_chain: str
     """Certificate chain of the server, which takes part of its limit of three times the client's bytes
     before the client's address is validated, from "100B" to "12kB". Default: "3kB"."""
@@ -1308,7 +1331,8 @@ class ProtocolKeys(TypedDict, total=False):
     max_datagram_size "1200B" or mtu_discovery), because the library fails connections with too many parts
     of a stream in its buffer. Default: the maximum."""
     send_window: str
-    """Memory for unacknowledged and unsent data, from "16KiB" to "1GiB". Default: "6MiB"."""
+    """Memory for unacknowledged and unsent data; of DATAGRAM frames, for unsent ones, of which the oldest
+    are dropped first. From "16KiB" to "1GiB". Default: "6MiB"."""
     zero_rtt: bool
     """Send the first request of a client's later connections to a server with the first flight (0-RTT: RFC
     9001, section 4.6); the first connection gets the ticket. Default: false."""
@@ -1494,6 +1518,14 @@ class TrafficProtocolKeys(TypedDict, total=False):
     window: SupportsIndex | str
     """Maximum number of unacknowledged packets, or "auto" for the congestion controller's window. Default:
     1 for stop-and-wait, else "auto"."""
+    ack_delay: str
+    """Longest delay of an acknowledgement that a host requests of its peer, from "1ms" to "10s", with a
+    limit of the library: at most 25 ms or the round-trip time, whichever is longer. Default: "25ms" (RFC
+    9000, section 18.2)."""
+    ack_reordering: SupportsIndex
+    """Reordering after which a host requests an immediate acknowledgement of its peer: distance in packets
+    between the largest one received and the smallest missing one not reported yet; 0: none for reordered
+    packets. Default: 1, each packet out of order (RFC 9000, section 13.2.1)."""
     certificate_chain: str
     """Certificate chain of the server, which takes part of its limit of three times the client's bytes
     before the client's address is validated, from "100B" to "12kB". Default: "3kB"."""
@@ -1532,7 +1564,8 @@ class TrafficProtocolKeys(TypedDict, total=False):
     max_datagram_size "1200B" or mtu_discovery), because the library fails connections with too many parts
     of a stream in its buffer. Default: the maximum."""
     send_window: str
-    """Memory for unacknowledged and unsent data, from "16KiB" to "1GiB". Default: "6MiB"."""
+    """Memory for unacknowledged and unsent data; of DATAGRAM frames, for unsent ones, of which the oldest
+    are dropped first. From "16KiB" to "1GiB". Default: "6MiB"."""
     zero_rtt: bool
     """Send the first request of a client's later connections to a server with the first flight (0-RTT: RFC
     9001, section 4.6); the first connection gets the ticket. Default: false."""
@@ -1561,11 +1594,13 @@ TrafficWorkloadConfigKeys = TypedDict(
         "arrivals": "str",
         "barrier": "bool",
         "classes": "Sequence[str]",
+        "deadline": "str",
         "duration": "str",
         "each_path": "bool",
         "flows": "SupportsIndex",
+        "frame_rate": "str",
         "from": "str | Sequence[str]",
-        "kind": 'Literal["file", "bulk", "on-off", "request-response", "arrivals", "all-reduce", "web-page"]',
+        "kind": 'Literal["file", "bulk", "on-off", "request-response", "arrivals", "all-reduce", "web-page", "frames"]',
         "largest": "str",
         "load": "str",
         "objects": "Sequence[WorkloadPageObjectsKeys | HasSettings]",

@@ -136,8 +136,8 @@ class Workload(Table):
     """What the measured flows transfer.
 
     Args:
-        kind: "file", "bulk", "on-off", "request-response", "arrivals", "all-reduce" or "web-page" (see
-            `longfat list workload`).
+        kind: "file", "bulk", "on-off", "request-response", "arrivals", "all-reduce", "web-page" or
+            "frames" (see `longfat list workload`).
         **settings: Keys of a study's `[workload]`: `size` ("2MB"), `duration` ("20s"), `flows`, ...
 
     Raises:

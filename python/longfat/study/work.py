@@ -134,6 +134,9 @@ class _Flow:
             sent = math.fsum(count * size for size, count in sizes) * _BITS / self.rate
             pauses = math.fsum(_seconds(group, "pause") for group in groups)
             return packets + FLOW, sent + pauses + (2 + len(groups)) * self.round_trip
+        if kind == "frames":
+            frames = duration * (units.number(workload.get("frame_rate")) or 30.0)
+            return frames * math.ceil((_size(workload.get("size")) or 1.0) / self.payload) + FLOW, duration
         if kind == "all-reduce":
             rounds, size = int(workload.get("rounds", 1)), _size(workload.get("size")) or 0.0
             hosts, steps = members, 2 * (members - 1)

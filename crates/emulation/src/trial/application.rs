@@ -99,7 +99,8 @@ impl<'a> ApplicationRunner<'a> {
             self.application.start(now, &mut self.pipe);
         }
         if self.application.timeout() <= now {
-            self.application.handle_timeout(now, &mut self.pipe);
+            self.application
+                .handle_timeout(now, &mut self.pipe, &mut self.progress);
         }
         if self.progress.waits() {
             self.pass_barrier(now);

@@ -46,8 +46,9 @@ pub(super) fn send(
             }
             finish(context, flow, socket)
         }
-        // Validation requires a rate, and this world refuses all-reduces and web pages.
-        (WorkloadKind::OnOff, None) | (WorkloadKind::AllReduce | WorkloadKind::WebPage, _) => Ok(()),
+        // Validation requires a rate, and this world refuses all-reduces, web pages and frames.
+        (WorkloadKind::OnOff, None)
+        | (WorkloadKind::AllReduce | WorkloadKind::WebPage | WorkloadKind::Frames, _) => Ok(()),
         (WorkloadKind::RequestResponse, _) => send_requests(context, group, flow, socket),
     }
 }

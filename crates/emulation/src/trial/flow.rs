@@ -386,6 +386,7 @@ impl Flow {
             transactions: locked(&self.transactions).clone(),
             unanswered: self.unanswered.load(Ordering::Relaxed),
             round_timeouts: None,
+            frames: Vec::new(),
             packets: self.packets.get().copied(),
             ways: self.ways.load(Ordering::Relaxed),
             finished: self.finished.load(Ordering::Relaxed),

@@ -36,6 +36,12 @@ const FLOWS: Option<Censoring> = Some(Censoring {
     recorded: None,
 });
 
+const FRAMES: Option<Censoring> = Some(Censoring {
+    beyond: &["frames_missing"],
+    measured: Some("frames_arrived"),
+    recorded: None,
+});
+
 const CONVERGENCE: Option<Censoring> = Some(Censoring {
     beyond: &["unconverged"],
     measured: None,
@@ -78,6 +84,13 @@ pub(super) const OF_A_TRIAL: &[Description] = descriptions! {
     "fct_p95_s", "s", lower, censoring(TIMES): "95th percentile of the flow completion time; null as fct_p50_s";
     "fct_p99_s", "s", lower, censoring(TIMES): "99th percentile of the flow completion time; null as fct_p50_s";
     "object_mean_s", "s", lower: "mean time of the objects of a web page that arrived, each from the opening of the connection to its last byte; only of web pages";
+    "frame_in_time_share", "", higher, range(SHARE): "share of the real-time frames that are complete within deadline of being sent; of those sent in the measured time whose deadline is in it, too";
+    "frame_delay_p50_s", "s", lower, censoring(FRAMES): "median time from sending a real-time frame to the arrival of its last byte; frames that have not arrived by the end of the trial count as slower than all others: null if it falls among them";
+    "frame_delay_p95_s", "s", lower, censoring(FRAMES): "95th percentile of the time of a real-time frame; null as frame_delay_p50_s";
+    "frame_delay_p99_s", "s", lower, censoring(FRAMES): "99th percentile of the time of a real-time frame; null as frame_delay_p50_s";
+    "frames_sent", "", higher: "real-time frames sent in the measured time whose deadline is in it, too";
+    "frames_arrived", "", higher: "those of them that arrived by the end of the trial, in time or late";
+    "frames_missing", "", lower: "those of them that did not";
     "slowdown_mean", "", lower, censoring(FLOWS): "mean slowdown of flows with a size: flow completion time over that of the flow alone on its empty path, without waiting for a window (connection setup, full packets with headers at the rates of the links, propagation); with several paths, alone on the fastest one; weighted and null as fct_mean_s";
     "slowdown_p50", "", lower, censoring(FLOWS): "median slowdown; null as fct_p50_s";
     "slowdown_p95", "", lower, censoring(FLOWS): "95th percentile of the slowdown; null as fct_p50_s";

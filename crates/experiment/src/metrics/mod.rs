@@ -2,6 +2,7 @@
 
 mod classes;
 mod descriptions;
+mod frames;
 mod links;
 mod rounds;
 mod slowdown;
@@ -81,6 +82,8 @@ pub struct TrialOutcome<'a> {
 const ONE_WAY_DELAY: &str = "one_way_delay";
 /// A metric that only records of web pages have.
 const OBJECT_MEAN: &str = "object_mean_s";
+/// The start of the names of metrics that only records of real-time frames have.
+const FRAMES: &str = "frame";
 
 impl TrialOutcome<'_> {
     fn kind(&self) -> WorkloadKind {
@@ -133,11 +136,13 @@ impl TrialOutcome<'_> {
         let has_translators = self.has_translators();
         let has_datagrams = self.has_datagrams();
         let has_objects = self.kind() == WorkloadKind::WebPage;
+        let has_frames = self.kind() == WorkloadKind::Frames;
         let mut metrics: Metrics = descriptions()
             .filter(|d| has_outages || d.name != OUTAGE_DROPS)
             .filter(|d| has_translators || d.name != NAT_DROPS)
             .filter(|d| has_datagrams || !d.name.starts_with(ONE_WAY_DELAY))
             .filter(|d| has_objects || d.name != OBJECT_MEAN)
+            .filter(|d| has_frames || !d.name.starts_with(FRAMES))
             .map(|d| (d.name.to_owned(), None))
             .collect();
         let mut set = |name: &str, value: Option<f64>| {
@@ -149,6 +154,7 @@ impl TrialOutcome<'_> {
         self.set_slowdown(&mut set);
         self.set_requests(&mut set);
         self.set_objects(&mut set);
+        self.set_frames(&mut set);
         self.set_rounds(&mut set);
         self.set_round_trips(&mut set);
         self.set_one_way_delays(&mut set);
@@ -219,7 +225,7 @@ impl TrialOutcome<'_> {
         let kind = self.kind();
         if matches!(
             kind,
-            WorkloadKind::Bulk | WorkloadKind::OnOff | WorkloadKind::AllReduce
+            WorkloadKind::Bulk | WorkloadKind::OnOff | WorkloadKind::AllReduce | WorkloadKind::Frames
         ) {
             return;
         }

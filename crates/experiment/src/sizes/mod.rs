@@ -45,7 +45,10 @@ impl SizeDistribution {
     ) -> Result<Option<Self>, Problem> {
         if matches!(
             workload.kind,
-            WorkloadKind::RequestResponse | WorkloadKind::AllReduce | WorkloadKind::WebPage
+            WorkloadKind::RequestResponse
+                | WorkloadKind::AllReduce
+                | WorkloadKind::WebPage
+                | WorkloadKind::Frames
         ) {
             return Ok(None);
         }

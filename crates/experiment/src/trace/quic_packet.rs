@@ -76,6 +76,10 @@ impl QuicFrame {
                 length: Some(length),
                 ..named("crypto")
             },
+            Frame::Datagram { length } => Self {
+                length: Some(length),
+                ..named("datagram")
+            },
             Frame::Close => named("connection_close"),
             Frame::MaxData(_) => named("max_data"),
             Frame::PathConnectionId(path) => Self {

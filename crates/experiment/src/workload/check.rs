@@ -4,7 +4,7 @@ use foundation::{Duration, Probability, Problem};
 use serde_json::{Map, Value};
 
 use super::Place::Measured;
-use super::WorkloadKind::{AllReduce, Arrivals, Bulk, File, OnOff, RequestResponse, WebPage};
+use super::WorkloadKind::{AllReduce, Arrivals, Bulk, File, Frames, OnOff, RequestResponse, WebPage};
 use super::{PARETO_MAX, PARETO_MIN, READ, Sizes, WorkloadConfig, WorkloadKind};
 
 /// A petabyte: no larger trial completes.
@@ -129,7 +129,7 @@ impl WorkloadConfig {
         let sizes = self.sizes.unwrap_or_default();
         let needs_size = matches!(sizes, Sizes::Fixed | Sizes::Exponential);
         let required: &[(&str, bool)] = match self.kind {
-            File | AllReduce => &[("size", self.size.is_none())],
+            File | AllReduce | Frames => &[("size", self.size.is_none())],
             Arrivals => &[
                 ("size", self.size.is_none() && needs_size),
                 ("sizes_file", self.sizes_file.is_none() && sizes == Sizes::Table),
@@ -150,6 +150,9 @@ impl WorkloadConfig {
         }
         self.check_classes(&mut problems);
         self.check_exchanges(&mut problems);
+        if self.kind == Frames {
+            self.check_frames(&mut problems);
+        }
         problems
     }
 
@@ -302,6 +305,7 @@ mod tests {
             "to" => json!(["b", "c"]),
             "pattern" => json!("random"),
             "load" => json!("80%"),
+            "frame_rate" => json!("25/s"),
             "priority" => json!(5),
             _ => json!("1s"),
         }

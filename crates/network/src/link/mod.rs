@@ -269,9 +269,11 @@ impl Link {
         }
         if let Some(translator) = self.impairments.as_ref().and_then(|all| all.translator())
             && let Some(connection) = store.connection(ticket)
-            && !translator.passes(now, &connection)
         {
-            return self.drop(now, DropReason::Nat, ticket, store);
+            let Some(external) = translator.pass(now, &connection, store.external(ticket)) else {
+                return self.drop(now, DropReason::Nat, ticket, store);
+            };
+            store.translate(ticket, external);
         }
         if fate.lost {
             return self.drop(now, DropReason::Loss, ticket, store);

@@ -1,4 +1,5 @@
-//! One end of a QUIC connection: one bidirectional stream, or one for each message and its answer.
+//! One end of a QUIC connection: one bidirectional stream, one for each message and its answer, or real-time frames on streams or in
+//! datagrams.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -10,8 +11,8 @@ use bytes::{Bytes, BytesMut};
 use foundation::{Duration, Ecn, Generator, Instant};
 use noq_proto::crypto::{ClientConfig, ServerConfig};
 use noq_proto::{
-    Connection as Inner, ConnectionError, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint, Endpoint,
-    FourTuple, StreamEvent, Transmit, VarInt,
+    Connection as Inner, ConnectionError, ConnectionHandle, DatagramEvent, EcnCodepoint, Endpoint, FourTuple,
+    StreamEvent, Transmit, VarInt,
 };
 use transport::mptcp::{ConnectionPlan, DataView};
 use transport::rtt::RttEstimator;
@@ -26,6 +27,7 @@ use super::selection::Selection;
 use super::setup::{self, CLIENT, Cryptography, SERVER};
 use super::streams::Streams;
 use super::tap::Tap;
+use super::unreliable::Unreliable;
 use crate::{Datagram, QuicConfig};
 
 /// Event for the application.
@@ -35,7 +37,7 @@ pub enum Event {
     Connected,
     /// New data is readable.
     Readable,
-    /// This number of bytes of the message on the stream of this number has been read.
+    /// This number of bytes of the message of this number has been read.
     ReadMessage(u32, u64),
     /// The send buffer has room again after a partial write.
     Writable,
@@ -68,6 +70,8 @@ pub struct Connection {
     /// Bytes that the library has accepted of the application.
     pub(super) written: u64,
     streams: Streams,
+    /// Instead of streams.
+    unreliable: Option<Unreliable>,
     is_finished: bool,
     pub(super) ledger: Ledger,
     /// Copies of packets that a real cryptography encrypts.
@@ -196,6 +200,7 @@ impl Connection {
             selection: Selection::new(config).filter(|_| is_multipath),
             written: 0,
             streams: Streams::default(),
+            unreliable: None,
             is_finished: false,
             ledger: Ledger::new(now, config.receive_window()),
             tap: None,
@@ -224,16 +229,30 @@ impl Connection {
         self
     }
 
+    /// Carries each message of the client on a stream of one direction, earlier streams first unless `fair`.
+    #[must_use]
+    pub fn with_frames(mut self, fair: bool) -> Self {
+        self.streams = Streams::of_frames(!fair);
+        self
+    }
+
+    /// Carries each message of the client in DATAGRAM frames, which are not retransmitted (RFC 9221).
+    #[must_use]
+    pub fn with_datagrams(mut self) -> Self {
+        self.unreliable = Some(Unreliable::default());
+        self
+    }
+
     /// Returns whether there is a connection: always at a client, at a server after the client's first packet.
     #[must_use]
     pub const fn exists(&self) -> bool {
         self.inner.is_some()
     }
 
-    /// Returns whether each message has its stream.
+    /// Returns whether each message has its stream or its datagrams.
     #[must_use]
     pub const fn has_messages(&self) -> bool {
-        self.streams.has_messages()
+        self.streams.has_messages() || self.unreliable.is_some()
     }
 
     /// Returns the counters of the sending direction.
@@ -265,6 +284,13 @@ impl Connection {
 
     /// Sends a message on stream `number`. A client numbers its messages from 0, and a server answers them.
     pub fn send_message(&mut self, number: u32, bytes: u64) {
+        if let Some(unreliable) = &mut self.unreliable {
+            unreliable.queue(number, bytes);
+            if let Some((_, inner)) = &mut self.inner {
+                unreliable.flush(inner);
+            }
+            return;
+        }
         self.streams.queue_message(number, bytes);
         self.written += bytes;
         if let Some((_, inner)) = &mut self.inner {
@@ -274,6 +300,9 @@ impl Connection {
 
     /// Ends the stream; with messages, no further one follows.
     pub fn finish(&mut self) {
+        if let Some(unreliable) = &mut self.unreliable {
+            unreliable.end();
+        }
         self.streams.end();
         if let Some((_, inner)) = &mut self.inner {
             self.streams.flush(inner);
@@ -357,14 +386,35 @@ impl Connection {
             // With early data, the application has known since the start.
             Library::Connected if self.is_early => {}
             Library::Connected => {
-                if let Some((_, inner)) = &mut self.inner {
-                    self.streams.connect(inner, self.is_client);
-                }
+                self.connect();
                 self.events.push_back(Event::Connected);
             }
+            Library::DatagramReceived => self.read_datagrams(),
             Library::ConnectionLost { reason } => self.on_lost(now, &reason),
             Library::Stream(event) => self.on_stream_event(&event),
             _ => {}
+        }
+    }
+
+    /// Starts the streams or the datagrams.
+    fn connect(&mut self) {
+        let Some((_, inner)) = &mut self.inner else {
+            return;
+        };
+        match &mut self.unreliable {
+            Some(unreliable) if self.is_client => unreliable.connect(inner),
+            Some(_) => {}
+            None => self.streams.connect(inner, self.is_client),
+        }
+    }
+
+    fn read_datagrams(&mut self) {
+        let Some((_, inner)) = &mut self.inner else {
+            return;
+        };
+        while let Some((number, bytes)) = Unreliable::receive(inner) {
+            self.read += bytes + Unreliable::HEADER as u64;
+            self.events.push_back(Event::ReadMessage(number, bytes));
         }
     }
 
@@ -373,13 +423,14 @@ impl Connection {
             return;
         };
         match *event {
-            StreamEvent::Opened { dir: Dir::Bi } => {
+            StreamEvent::Opened { dir } if dir == self.streams.dir() => {
                 for number in self.streams.accept(inner) {
                     self.on_readable(number);
                 }
             }
             StreamEvent::Readable { id } => self.on_readable(id.index()),
-            StreamEvent::Writable { .. } | StreamEvent::Available { dir: Dir::Bi } => {
+            StreamEvent::Available { dir } if dir != self.streams.dir() => {}
+            StreamEvent::Writable { .. } | StreamEvent::Available { .. } => {
                 self.streams.flush(inner);
                 if !self.has_messages() {
                     self.events.push_back(Event::Writable);
@@ -401,8 +452,11 @@ impl Connection {
     fn on_lost(&mut self, now: Instant, reason: &ConnectionError) {
         let is_orderly = matches!(reason, ConnectionError::ApplicationClosed(close) if close.error_code == VarInt::from_u32(0));
         // A peer closes after it has read everything and its own streams are acknowledged.
-        if is_orderly && self.streams.have_ended() {
+        if is_orderly && (self.unreliable.is_some() || self.streams.have_ended()) {
             self.streams.acknowledge_all();
+            if let Some(unreliable) = &mut self.unreliable {
+                unreliable.end();
+            }
             self.settle(now);
         } else if !self.is_finished {
             let text = match reason {
@@ -420,7 +474,13 @@ impl Connection {
 
     /// Reports the end of all streams; then the client closes the connection.
     fn settle(&mut self, now: Instant) {
-        if self.is_finished || !self.streams.are_finished() {
+        let is_done = match (&self.unreliable, &mut self.inner) {
+            // Only the client ends a connection with datagrams.
+            (Some(unreliable), _) if !self.is_client => unreliable.has_ended(),
+            (Some(unreliable), Some((_, inner))) => unreliable.is_finished(inner),
+            _ => self.streams.are_finished(),
+        };
+        if self.is_finished || !is_done {
             return;
         }
         self.is_finished = true;
@@ -448,11 +508,13 @@ impl Connection {
             Some(_) => self.count_tapped(now) as u32,
             None => self.ledger.sends(now, path.unwrap_or(0), &bytes),
         };
+        let is_translated = self.paths.is_none() && !self.is_client && transmit.destination != CLIENT;
         let datagram = Datagram {
             data,
             bytes,
             ecn,
             path,
+            client: is_translated.then_some(transmit.destination),
         };
         (way, datagram)
     }
@@ -473,7 +535,7 @@ impl Connection {
         }
         self.buffer.clear();
         let (_, inner) = self.inner.as_mut()?;
-        let transmit = match (&self.paths, &mut self.selection) {
+        let mut transmit = match (&self.paths, &mut self.selection) {
             (Some(paths), Some(selection)) => {
                 let data = DataView {
                     unsent: self.written.saturating_sub(self.ledger.sent()),
@@ -486,8 +548,13 @@ impl Connection {
                 transmit
             }
             _ => inner.poll_transmit(to_library(now), NonZeroUsize::MIN, &mut self.buffer),
-        }?;
-        Some(self.datagram(now, &transmit))
+        };
+        if transmit.is_none() && self.unreliable.is_some() && !self.is_finished {
+            self.settle(now);
+            let (_, inner) = self.inner.as_mut()?;
+            transmit = inner.poll_transmit(to_library(now), NonZeroUsize::MIN, &mut self.buffer);
+        }
+        Some(self.datagram(now, &transmit?))
     }
 
     fn handle_from(&mut self, now: Instant, peer: FourTuple, frame: Datagram) {
@@ -506,6 +573,8 @@ impl Connection {
         }
         self.buffer.clear();
         let bytes = BytesMut::from(&*frame.bytes);
+        let translated = frame.client.filter(|_| !self.is_client);
+        let peer = translated.map_or(peer, FourTuple::from_remote);
         match self.endpoint.handle(at, peer, ecn, bytes, &mut self.buffer) {
             Some(DatagramEvent::ConnectionEvent(_, event)) => {
                 if let Some((_, inner)) = &mut self.inner {
@@ -578,11 +647,8 @@ impl Machine for Connection {
     fn poll_event(&mut self) -> Option<Event> {
         let event = self.events.pop_front();
         // The caller has chosen streams or messages by now.
-        if self.is_early
-            && event == Some(Event::Connected)
-            && let Some((_, inner)) = &mut self.inner
-        {
-            self.streams.connect(inner, true);
+        if self.is_early && event == Some(Event::Connected) {
+            self.connect();
         }
         event
     }

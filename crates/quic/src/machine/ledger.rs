@@ -18,6 +18,8 @@ const REMEMBERED: u64 = 1 << 16;
 struct Sent {
     at: Instant,
     ranges: Vec<Range>,
+    /// Payload bytes of DATAGRAM frames.
+    unreliable: u64,
 }
 
 /// Payload of a stream.
@@ -163,7 +165,7 @@ impl Ledger {
         self.received_bytes
     }
 
-    /// Returns the payload bytes sent and not acknowledged.
+    /// Returns the payload bytes of streams sent and not acknowledged.
     pub(super) const fn in_flight(&self) -> u64 {
         self.sent_bytes - self.acknowledged_bytes
     }
@@ -194,7 +196,7 @@ impl Ledger {
     pub(super) fn sends_packet(&mut self, now: Instant, path: u8, number: u64, frames: &[u8]) -> u64 {
         self.packets(path).next_sent = number + 1;
         let mut ranges = Vec::new();
-        let (mut asks, mut has_ack) = (false, false);
+        let (mut asks, mut has_ack, mut unreliable) = (false, false, 0);
         wire::frames(frames, |frame| match frame {
             Frame::Stream {
                 id, offset, length, ..
@@ -206,15 +208,24 @@ impl Ledger {
                     end: offset + length,
                 });
             }
+            Frame::Datagram { length } => {
+                asks = true;
+                unreliable += length;
+            }
             Frame::Ack(_) => has_ack = true,
             Frame::Crypto { .. } | Frame::MaxData(_) | Frame::PathConnectionId(_) | Frame::Other(_) => {
                 asks = true;
             }
             Frame::Padding | Frame::Close => {}
         });
-        let payload = self.count(now, path, &ranges);
+        let payload = self.count(now, path, &ranges, unreliable);
         if asks {
-            self.packets(path).sent.insert(number, Sent { at: now, ranges });
+            let sent = Sent {
+                at: now,
+                ranges,
+                unreliable,
+            };
+            self.packets(path).sent.insert(number, sent);
         } else if has_ack {
             self.statistics.acknowledgements_sent += 1;
         }
@@ -222,8 +233,9 @@ impl Ledger {
     }
 
     /// Counts the payload of a packet that leaves. Returns its bytes.
-    fn count(&mut self, now: Instant, path: u8, ranges: &[Range]) -> u64 {
-        let bytes: u64 = ranges.iter().map(|range| range.end - range.start).sum();
+    fn count(&mut self, now: Instant, path: u8, ranges: &[Range], unreliable: u64) -> u64 {
+        let of_streams: u64 = ranges.iter().map(|range| range.end - range.start).sum();
+        let bytes = of_streams + unreliable;
         if bytes == 0 {
             return 0;
         }
@@ -234,7 +246,7 @@ impl Ledger {
             *highest = range.end.max(*highest);
         }
         self.sent_bytes += new;
-        let again = bytes - new;
+        let again = of_streams - new;
         let counters = &mut self.packets(path).counters;
         counters.sent += bytes;
         counters.retransmissions += u64::from(again > 0);
@@ -272,6 +284,11 @@ impl Ledger {
                 let received = &mut self.stream(number_of(id)).received;
                 received.insert(offset, offset + length, |start, end| new += end - start);
             }
+            // The library passes a DATAGRAM frame to the application at once, and a packet once.
+            Frame::Datagram { length } => {
+                bytes += length;
+                new += length;
+            }
             Frame::Ack(ack) => self.acknowledge(now, &ack),
             Frame::MaxData(limit) => self.limit = self.limit.max(limit),
             Frame::PathConnectionId(path) => self.largest_path = self.largest_path.max(path),
@@ -296,10 +313,11 @@ impl Ledger {
             packets.rtt.sample(now, rtt);
             self.statistics.record_rtt(rtt);
         }
-        let mut ranges = Vec::new();
+        let (mut ranges, mut unreliable) = (Vec::new(), 0);
         ack.ranges(|low, high| {
             while let Some((&number, _)) = packets.sent.range(low..=high).next() {
                 let sent = packets.sent.remove(&number);
+                unreliable += sent.as_ref().map_or(0, |sent| sent.unreliable);
                 ranges.extend(sent.into_iter().flat_map(|sent| sent.ranges));
             }
         });
@@ -307,7 +325,7 @@ impl Ledger {
             packets.largest_acknowledged = Some(ack.largest);
             packets.sent = packets.sent.split_off(&ack.largest.saturating_sub(REMEMBERED));
         }
-        packets.counters.acknowledged += ranges.iter().map(|range| range.end - range.start).sum::<u64>();
+        packets.counters.acknowledged += ranges.iter().map(|range| range.end - range.start).sum::<u64>() + unreliable;
         let (mut new, mut in_order) = (0, 0);
         for range in ranges {
             let stream = self.stream(range.stream);
@@ -318,15 +336,15 @@ impl Ledger {
             in_order += prefix - stream.prefix;
             stream.prefix = prefix;
         }
-        if new > 0 {
+        if new + unreliable > 0 {
             self.acknowledged_bytes += new;
             self.statistics.last_acknowledged_at = Some(now);
-            self.statistics.bytes_acknowledged += in_order;
+            self.statistics.bytes_acknowledged += in_order + unreliable;
         }
     }
 }
 
-/// Returns the number of a stream that the client opened for both directions (RFC 9000, section 2.1). No others exist.
+/// Returns the number of a stream that the client opened: all are for both directions, or all for one (RFC 9000, section 2.1).
 const fn number_of(id: u64) -> usize {
     (id >> 2) as usize
 }

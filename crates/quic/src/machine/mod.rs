@@ -11,6 +11,7 @@ mod selection;
 mod setup;
 mod streams;
 mod tap;
+mod unreliable;
 
 pub use connection::{Connection, Event};
 pub use path_info::{PathInfo, PathReport};

@@ -194,17 +194,24 @@ pub(super) fn transport(config: &QuicConfig) -> (TransportConfig, Option<Arc<Fac
         .stream_receive_window(window(config.receive_window()))
         .receive_window(window(config.receive_window()))
         .max_concurrent_bidi_streams(VarInt::from_u32(MAX_STREAMS))
+        .max_concurrent_uni_streams(VarInt::from_u32(MAX_STREAMS))
+        .datagram_send_buffer_size(config.send_window() as usize)
         .send_fairness(config.fair_streams == Some(true))
         .send_window(config.send_window());
     if let Some(threshold) = config.packet_threshold {
         transport.packet_threshold(threshold);
     }
-    if let Some(packets) = config.ack_every {
+    if config.ack_every.is_some() || config.ack_delay.is_some() || config.ack_reordering.is_some() {
         let mut frequency = AckFrequencyConfig::default();
         // The packets that may wait, and as without the frame, none of them out of order.
         frequency
-            .ack_eliciting_threshold(VarInt::from_u32(packets - 1))
-            .reordering_threshold(VarInt::from_u32(1));
+            .ack_eliciting_threshold(VarInt::from_u32(config.ack_every.unwrap_or(2) - 1))
+            .max_ack_delay(
+                config
+                    .ack_delay
+                    .map(|delay| StdDuration::from_nanos(delay.as_nanos())),
+            )
+            .reordering_threshold(VarInt::from_u32(config.ack_reordering.unwrap_or(1)));
         transport.ack_frequency_config(Some(frequency));
     }
     if let Some(rtt) = config.initial_rtt {

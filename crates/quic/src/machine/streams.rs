@@ -1,4 +1,5 @@
-//! The bidirectional streams of a connection, by their number: one for both directions of a flow, or one for each message.
+//! The streams of a connection, by their number: one for both directions of a flow, one for each message and its answer, or one for
+//! each real-time frame.
 
 use std::collections::VecDeque;
 
@@ -24,14 +25,15 @@ struct Stream {
 }
 
 impl Stream {
-    const fn new(id: StreamId) -> Self {
+    /// Returns a stream; a direction that it does not have has ended.
+    const fn new(id: StreamId, sends: bool, receives: bool) -> Self {
         Self {
             id,
             unsent: 0,
-            ends: false,
-            has_ended: false,
-            is_acknowledged: false,
-            peer_has_ended: false,
+            ends: !sends,
+            has_ended: !sends,
+            is_acknowledged: !sends,
+            peer_has_ended: !receives,
         }
     }
 
@@ -74,6 +76,8 @@ pub(super) struct Streams {
     all: Vec<Stream>,
     /// Whether each message has its stream.
     has_messages: bool,
+    /// Whether its stream has one direction, since no answer follows.
+    is_one_way: bool,
     /// Whether earlier streams precede later ones, retransmissions included.
     is_ordered: bool,
     /// Messages of a client that the connection does not allow yet.
@@ -97,6 +101,19 @@ impl Streams {
         }
     }
 
+    /// Returns streams of messages of the client without answers.
+    pub(super) fn of_frames(is_ordered: bool) -> Self {
+        Self {
+            is_one_way: true,
+            ..Self::of_messages(is_ordered)
+        }
+    }
+
+    /// Returns the direction of the streams.
+    pub(super) const fn dir(&self) -> Dir {
+        if self.is_one_way { Dir::Uni } else { Dir::Bi }
+    }
+
     pub(super) const fn has_messages(&self) -> bool {
         self.has_messages
     }
@@ -108,25 +125,26 @@ impl Streams {
             && !self.has_messages
             && let Some(id) = inner.streams().open(Dir::Bi)
         {
-            self.add(inner, id);
+            self.add(inner, id, true);
         }
         self.flush(inner);
     }
 
-    fn add(&mut self, inner: &mut Connection, id: StreamId) {
-        if self.is_ordered {
+    fn add(&mut self, inner: &mut Connection, id: StreamId, is_own: bool) {
+        let (sends, receives) = (is_own || !self.is_one_way, !is_own || !self.is_one_way);
+        if self.is_ordered && sends {
             // The library would put a stream with a lost packet behind all others of its priority.
             let _ = inner.send_stream(id).set_priority(-(self.all.len() as i32));
         }
-        self.all.push(Stream::new(id));
+        self.all.push(Stream::new(id, sends, receives));
         self.open += 1;
     }
 
     /// Accepts the streams that the peer has opened. Returns their numbers.
     pub(super) fn accept(&mut self, inner: &mut Connection) -> std::ops::Range<u64> {
         let before = self.all.len() as u64;
-        while let Some(id) = inner.streams().accept(Dir::Bi) {
-            self.add(inner, id);
+        while let Some(id) = inner.streams().accept(self.dir()) {
+            self.add(inner, id, false);
         }
         self.flush(inner);
         before..self.all.len() as u64
@@ -164,10 +182,10 @@ impl Streams {
         }
         while self.is_connected_client
             && let Some(&bytes) = self.waiting.front()
-            && let Some(id) = inner.streams().open(Dir::Bi)
+            && let Some(id) = inner.streams().open(self.dir())
         {
             self.waiting.pop_front();
-            self.add(inner, id);
+            self.add(inner, id, true);
             self.queue_message(self.all.len() as u32 - 1, bytes);
         }
         if self.is_ordered {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use experiment::application::{Application, Progress};
-use experiment::outcome::{FlowCounters, FlowOutcome, PathBytes, SendCounters};
+use experiment::outcome::{FlowCounters, FlowOutcome, FrameTimes, PathBytes, SendCounters};
 use experiment::plan::{Group, Pair, Protocol};
 use experiment::trace::content::MessageProtocol;
 use experiment::workload::WorkloadKind;
@@ -12,9 +12,9 @@ use network::RouteId;
 use rand::{Rng, SeedableRng};
 use transport::mptcp::HostPaths;
 
-#[cfg(feature = "quic")]
-use super::Quic;
 use super::{Arq, DatagramEnd, Endpoint, Machine, MessageEnd, Mptcp, Port, StreamEnd, Tcp};
+#[cfg(feature = "quic")]
+use super::{Carriage, Quic};
 use crate::body::Side;
 use crate::flow::Flow;
 
@@ -84,17 +84,17 @@ fn machines(group: &mut Group, pair: &Pair, size: Option<u64>) -> (Machine, Mach
         #[cfg(feature = "quic")]
         Protocol::Quic(config) => {
             let mut random = || Generator::seed_from_u64(group.numbers.next_u64());
-            let has_messages = group.workload.has_exchanges();
+            let carriage = Carriage::of(config, &group.workload);
             let config = match config.is_multipath() {
                 true => Arc::new(config.between(pair.ways.len())),
                 false => Arc::clone(config),
             };
-            let mut opener = Quic::opener(Arc::clone(&config), random(), has_messages);
+            let mut opener = Quic::opener(Arc::clone(&config), random(), carriage);
             if config.is_multipath() {
                 let paths = Generator::seed_from_u64(group.paths.next_u64());
                 opener = opener.choosing_paths(paths, size);
             }
-            let listener = Quic::listener(Arc::clone(&config), random(), has_messages);
+            let listener = Quic::listener(Arc::clone(&config), random(), carriage);
             let end = |quic, records_rtt| Machine::Quic(Box::new(StreamEnd::new(quic, records_rtt)));
             (end(opener, records_rtt), end(listener, false))
         }
@@ -183,6 +183,7 @@ pub(crate) fn outcome(mut flow: Flow) -> FlowOutcome {
         failure: sender.port.progress.failure().map(str::to_owned),
         transactions: sender.port.progress.transactions,
         unanswered: sender.port.progress.unanswered,
+        frames: FrameTimes::of(&sender.port.progress.frames, &receiver.port.progress.frames),
         round_timeouts: Some(flow.round_timeouts),
         ideal: None,
     }

@@ -32,7 +32,7 @@ use message::MessageEnd;
 use mptcp::Mptcp;
 pub(crate) use port::Port;
 #[cfg(feature = "quic")]
-use quic::Quic;
+use quic::{Carriage, Quic};
 use stream::StreamEnd;
 use tcp::Tcp;
 

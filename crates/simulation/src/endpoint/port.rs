@@ -83,7 +83,7 @@ impl Port {
         if machine.expire(now) {
             network.observer_mut().timed_out(now, self.flow, self.side);
         }
-        self.application.handle_timeout(now, machine);
+        self.application.handle_timeout(now, machine, &mut self.progress);
         self.drain(now, machine, network, host);
     }
 

@@ -6,6 +6,7 @@ use experiment::application::Notice;
 use experiment::outcome::PathBytes;
 use experiment::plan::Protocol;
 use experiment::trace::{Decision, Probe};
+use experiment::workload::{WorkloadConfig, WorkloadKind};
 use foundation::{Generator, Instant};
 use quic::{Connection, Datagram, Event, QuicConfig};
 use transport::mptcp::{ConnectionPlan, HostPaths, PathIndex, PathPolicy, StartParameters, SubflowInfo};
@@ -22,8 +23,7 @@ pub(crate) struct Quic {
     /// Source of all randomness of this end.
     random: Generator,
     listens: bool,
-    /// Whether each message has its stream.
-    has_messages: bool,
+    carriage: Carriage,
     /// Random stream of the path policy, and the bytes of the flow, if known.
     paths: Option<Generator>,
     size: Option<u64>,
@@ -31,14 +31,39 @@ pub(crate) struct Quic {
     policy: Option<Box<dyn PathPolicy>>,
 }
 
+/// What carries the data of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Carriage {
+    /// One stream.
+    Stream,
+    /// A stream for each request and its response.
+    Exchanges,
+    /// A stream for each real-time frame.
+    Frames,
+    /// Datagrams.
+    Datagrams,
+}
+
+impl Carriage {
+    /// Returns what carries the data of a workload.
+    pub(crate) fn of(config: &QuicConfig, workload: &WorkloadConfig) -> Self {
+        match workload.kind {
+            WorkloadKind::Frames if config.datagrams == Some(true) => Self::Datagrams,
+            WorkloadKind::Frames => Self::Frames,
+            _ if workload.has_exchanges() => Self::Exchanges,
+            _ => Self::Stream,
+        }
+    }
+}
+
 impl Quic {
     /// Returns the client.
-    pub(crate) const fn opener(config: Arc<QuicConfig>, random: Generator, has_messages: bool) -> Self {
+    pub(crate) const fn opener(config: Arc<QuicConfig>, random: Generator, carriage: Carriage) -> Self {
         Self {
             config,
             random,
             listens: false,
-            has_messages,
+            carriage,
             paths: None,
             size: None,
             policy: None,
@@ -68,12 +93,12 @@ impl Quic {
     }
 
     /// Returns the server.
-    pub(crate) const fn listener(config: Arc<QuicConfig>, random: Generator, has_messages: bool) -> Self {
+    pub(crate) const fn listener(config: Arc<QuicConfig>, random: Generator, carriage: Carriage) -> Self {
         Self {
             config,
             random,
             listens: true,
-            has_messages,
+            carriage,
             paths: None,
             size: None,
             policy: None,
@@ -81,9 +106,12 @@ impl Quic {
     }
 
     fn with_streams(&self, connection: Connection) -> Connection {
-        match self.has_messages {
-            true => connection.with_messages(self.config.fair_streams == Some(true)),
-            false => connection,
+        let is_fair = self.config.fair_streams == Some(true);
+        match self.carriage {
+            Carriage::Stream => connection,
+            Carriage::Exchanges => connection.with_messages(is_fair),
+            Carriage::Frames => connection.with_frames(is_fair),
+            Carriage::Datagrams => connection.with_datagrams(),
         }
     }
 }

@@ -308,6 +308,7 @@ impl<A: Application> End<A> {
                     data: 0,
                     ecn: train.ecn,
                     path: None,
+                    client: None,
                 };
                 self.connection.handle_frame(now, datagram);
                 if self.peer.is_none() {
