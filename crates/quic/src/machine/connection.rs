@@ -296,15 +296,12 @@ impl Connection {
 
     /// Sends a message on stream `number`. A client numbers its messages from 0, and a server answers them.
     pub fn send_message(&mut self, number: u32, bytes: u64) {
+        let inner = self.inner.as_mut().map(|(_, inner)| inner);
         if let Some(unreliable) = &mut self.unreliable {
-            unreliable.queue(number, bytes);
-            if let Some((_, inner)) = &mut self.inner {
-                unreliable.flush(inner);
-            }
-            return;
+            return unreliable.send(inner, number, bytes);
         }
         self.streams.queue_message(number, bytes);
-        if let Some((_, inner)) = &mut self.inner {
+        if let Some(inner) = inner {
             self.streams.flush(inner);
         }
     }
@@ -503,12 +500,12 @@ impl Connection {
             Some(_) => self.count_tapped(now) as u32,
             None => self.ledger.sends(now, &bytes),
         };
-        let is_translated = !self.is_client && transmit.destination != CLIENT;
+        let client = Some(transmit.destination).filter(|&to| !self.is_client && to != CLIENT);
         Datagram {
             data,
             bytes,
             ecn,
-            client: is_translated.then_some(transmit.destination),
+            client,
         }
     }
 }
