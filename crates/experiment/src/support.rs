@@ -114,6 +114,7 @@ fn beyond_simulation(spec: &TrialSpec) -> Vec<Problem> {
         .collect();
     problems.extend(absent_quic(spec, quic::AVAILABLE));
     problems.extend(lonely_tickets(spec));
+    problems.extend(translated_paths(spec));
     if is_loopback(spec) {
         let message = "\"loopback\" requires the world netns: it has no network to simulate";
         problems.push(Problem::new("topology.kind", message));
@@ -161,6 +162,17 @@ fn rewritten_addresses(spec: &TrialSpec) -> Option<Problem> {
     translators.any(|nat| nat.new_address).then(|| {
         let message = "true requires the world sim: translators of other worlds rewrite no packets";
         Problem::new("nat.new_address", message).within("path")
+    })
+}
+
+/// Returns a problem if a translator changes the addresses by which QUIC knows its paths.
+fn translated_paths(spec: &TrialSpec) -> Option<Problem> {
+    let (key, _) = flows_of_quic(spec).find(|(_, config)| config.is_multipath())?;
+    let topology = spec.topology().ok()?;
+    let mut translators = topology.links().iter().filter_map(|link| link.spec.nat.as_ref());
+    translators.any(|nat| !nat.rebind.is_empty()).then(|| {
+        let message = "true needs paths that keep their addresses: remove multipath, or rebind of nat";
+        Problem::new("multipath", message).within(&key)
     })
 }
 
@@ -437,6 +449,12 @@ mod tests {
             assert_eq!(key(WorldKind::Sim, early(flows)), None);
         }
         let nat = json!({"rebind": ["1s"], "new_address": true});
+        if quic::AVAILABLE {
+            let several = json!({"kind": "quic", "multipath": true});
+            let several = json!({"path": {"nat": nat}, "protocol": several, "workload": file, "seed": 1});
+            let found = key(WorldKind::Sim, several);
+            assert_eq!(found.as_deref(), Some("protocol.multipath"));
+        }
         let nat = json!({"path": {"nat": nat}, "protocol": arq, "workload": file, "seed": 1});
         for world in [WorldKind::Netns, WorldKind::Relay] {
             let found = key(world, nat.clone());

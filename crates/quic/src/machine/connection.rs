@@ -284,16 +284,13 @@ impl Connection {
 
     /// Sends a message on stream `number`. A client numbers its messages from 0, and a server answers them.
     pub fn send_message(&mut self, number: u32, bytes: u64) {
+        let inner = self.inner.as_mut().map(|(_, inner)| inner);
         if let Some(unreliable) = &mut self.unreliable {
-            unreliable.queue(number, bytes);
-            if let Some((_, inner)) = &mut self.inner {
-                unreliable.flush(inner);
-            }
-            return;
+            return unreliable.send(inner, number, bytes);
         }
         self.streams.queue_message(number, bytes);
         self.written += bytes;
-        if let Some((_, inner)) = &mut self.inner {
+        if let Some(inner) = inner {
             self.streams.flush(inner);
         }
     }
@@ -508,13 +505,13 @@ impl Connection {
             Some(_) => self.count_tapped(now) as u32,
             None => self.ledger.sends(now, path.unwrap_or(0), &bytes),
         };
-        let is_translated = self.paths.is_none() && !self.is_client && transmit.destination != CLIENT;
+        let client = Some(transmit.destination);
         let datagram = Datagram {
             data,
             bytes,
             ecn,
             path,
-            client: is_translated.then_some(transmit.destination),
+            client: client.filter(|&to| self.paths.is_none() && !self.is_client && to != CLIENT),
         };
         (way, datagram)
     }

@@ -325,7 +325,8 @@ impl Ledger {
             packets.largest_acknowledged = Some(ack.largest);
             packets.sent = packets.sent.split_off(&ack.largest.saturating_sub(REMEMBERED));
         }
-        packets.counters.acknowledged += ranges.iter().map(|range| range.end - range.start).sum::<u64>() + unreliable;
+        packets.counters.acknowledged +=
+            ranges.iter().map(|range| range.end - range.start).sum::<u64>() + unreliable;
         let (mut new, mut in_order) = (0, 0);
         for range in ranges {
             let stream = self.stream(range.stream);

@@ -28,8 +28,12 @@ impl Unreliable {
         self.flush(inner);
     }
 
-    pub(super) fn queue(&mut self, number: u32, bytes: u64) {
+    /// Sends a frame, at the latest when the connection is complete.
+    pub(super) fn send(&mut self, inner: Option<&mut Connection>, number: u32, bytes: u64) {
         self.waiting.push_back((number, bytes));
+        if let Some(inner) = inner {
+            self.flush(inner);
+        }
     }
 
     pub(super) const fn end(&mut self) {
@@ -42,7 +46,7 @@ impl Unreliable {
 
     /// Passes the frames to the library in parts of at most the size that the path and the peer allow. Older parts leave its buffer
     /// if it is full.
-    pub(super) fn flush(&mut self, inner: &mut Connection) {
+    fn flush(&mut self, inner: &mut Connection) {
         if !self.is_connected {
             return;
         }
