@@ -1019,6 +1019,9 @@ class ProtocolQuicKeys(TypedDict, total=False):
     congestion: str | ProtocolCongestionControlKeys | HasSettings | type[Any]
     """Congestion controller: one of this project's with Linux's rules, or the QUIC library's own,
     quic-cubic or quic-reno. Default: "cubic"."""
+    datagrams: bool
+    """Send real-time frames in DATAGRAM frames (RFC 9221), which are not retransmitted; otherwise each
+    frame on a stream of its own. Only with workloads of kind frames. Default: false."""
     early_key_update: bool
     """With multipath: update the keys when the handshake is confirmed, and open further paths after the
     peer's update, one round trip later. Otherwise the library updates them after 10 to 1000 packets, and
@@ -1066,7 +1069,8 @@ class ProtocolQuicKeys(TypedDict, total=False):
     round-robin, ecf, blest, one in Python, or the QUIC library's own, quic-first. Default: "min-rtt", with
     a controller of the library "quic-first"."""
     send_window: str
-    """Memory for unacknowledged and unsent data, from "16KiB" to "1GiB". Default: "6MiB"."""
+    """Memory for unacknowledged and unsent data; of DATAGRAM frames, for unsent ones, of which the oldest
+    are dropped first. From "16KiB" to "1GiB". Default: "6MiB"."""
     subflows: SupportsIndex
     """With multipath: maximum number of paths of a connection at once. Default: 64."""
     zero_rtt: bool
@@ -1296,6 +1300,9 @@ class ProtocolKeys(TypedDict, total=False):
     certificate_chain: str
     """Certificate chain of the server, which takes part of its limit of three times the client's bytes
     before the client's address is validated, from "100B" to "12kB". Default: "3kB"."""
+    datagrams: bool
+    """Send real-time frames in DATAGRAM frames (RFC 9221), which are not retransmitted; otherwise each
+    frame on a stream of its own. Only with workloads of kind frames. Default: false."""
     early_key_update: bool
     """With multipath: update the keys when the handshake is confirmed, and open further paths after the
     peer's update, one round trip later. Otherwise the library updates them after 10 to 1000 packets, and
@@ -1529,6 +1536,9 @@ class TrafficProtocolKeys(TypedDict, total=False):
     certificate_chain: str
     """Certificate chain of the server, which takes part of its limit of three times the client's bytes
     before the client's address is validated, from "100B" to "12kB". Default: "3kB"."""
+    datagrams: bool
+    """Send real-time frames in DATAGRAM frames (RFC 9221), which are not retransmitted; otherwise each
+    frame on a stream of its own. Only with workloads of kind frames. Default: false."""
     early_key_update: bool
     """With multipath: update the keys when the handshake is confirmed, and open further paths after the
     peer's update, one round trip later. Otherwise the library updates them after 10 to 1000 packets, and
