@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-TIMEOUT_S = 60
+TIMEOUT_S = 120.0
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 

@@ -35,7 +35,7 @@ fn share(congestion: &str, queue: &str) -> f64 {
 /// Goal 2: a connection gets no more of a shared bottleneck than one TCP. Independent losses (section 3), which CoDel
 /// approximates, give one half; the limit allows 10 % more for variation between seeds. A full drop-tail queue drops
 /// several packets in a row, of one or both subflows by chance. If only one subflow has losses, the connection keeps
-/// more of its rate than a TCP: 55 % with LIA, 50 % with BALIA and OLIA.
+/// more of its rate than a TCP: 52 % with LIA, 49 % with BALIA and 50 % with OLIA.
 #[test]
 fn a_connection_gets_the_share_of_one_tcp_at_a_bottleneck() {
     for (queue, maximum) in [(r#""60pkt""#, 0.6), (r#""codel""#, 0.55)] {
@@ -137,12 +137,12 @@ fn a_connection_leaves_the_crowded_path() {
 }
 
 /// wVegas is delay-based: next to TCPs that fill drop-tail queues, it gets less than one of them (misses goal 1) and
-/// moves to the path with more of them (misses goal 3), as Vegas does next to Reno.
+/// does not leave the path with more of them (misses goal 3), as Vegas does next to Reno.
 #[test]
 fn wvegas_yields_to_loss_based_tcps() {
     assert!(share("wvegas", r#""60pkt""#) < 0.35);
     let [gain] = CROWDED.gains(["wvegas"]);
     assert!(gain < 0.86, "{gain}");
-    let (own, _) = CROWDED.run("wvegas", &[0, 1]);
-    assert!(own[1] > own[0], "{own:?}");
+    let (own, tcps) = CROWDED.run("wvegas", &[0, 1]);
+    assert!(own[1] / tcps[1] > 0.6, "{own:?} {tcps:?}");
 }
