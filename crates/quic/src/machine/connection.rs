@@ -8,13 +8,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::{Bytes, BytesMut};
-use foundation::{Duration, Ecn, Generator, Instant};
-use noq_proto::crypto::{ClientConfig, ServerConfig};
+use foundation::{Duration, Ecn, Instant};
 use noq_proto::{
     Connection as Inner, ConnectionError, ConnectionHandle, DatagramEvent, EcnCodepoint, Endpoint, FourTuple,
     StreamEvent, Transmit, VarInt,
 };
-use transport::mptcp::{ConnectionPlan, DataView};
+use transport::mptcp::DataView;
 use transport::rtt::RttEstimator;
 use transport::{Machine, Statistics};
 
@@ -24,7 +23,7 @@ use super::ledger::Ledger;
 use super::path_info::Reported;
 use super::paths::Paths;
 use super::selection::Selection;
-use super::setup::{self, CLIENT, Cryptography, SERVER};
+use super::setup::CLIENT;
 use super::streams::Streams;
 use super::tap::Tap;
 use super::unreliable::Unreliable;
