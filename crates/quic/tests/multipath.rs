@@ -158,7 +158,7 @@ fn lowest_rtt_takes_precedence_over_the_order_of_paths() {
     assert!(ours[0] > library[0], "{ours:?} {library:?}");
 }
 
-/// The library compares packet numbers of different paths to tell whether a packet has old keys (its `prev_crypto`), and drops packets
+/// The library compares packet numbers of different paths to decide whether a packet has old keys (its `prev_crypto`), and drops packets
 /// whose number is not below that of the first one with new keys. An update before further paths open avoids that.
 #[test]
 fn an_early_key_update_overtakes_no_packets() {

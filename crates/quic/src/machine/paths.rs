@@ -105,7 +105,8 @@ impl Paths {
 
     /// Adds paths to open.
     pub(super) fn join(&mut self, joins: Vec<Join>) {
-        let left = self.most.saturating_sub(1 + self.joins.len());
+        let open = self.all.iter().filter(|path| path.stage != Stage::Closed).count();
+        let left = self.most.saturating_sub(open.max(1) + self.joins.len());
         self.joins.extend(joins.into_iter().take(left));
     }
 
@@ -316,5 +317,33 @@ impl Paths {
         for (own_index, adapter) in adapters.iter().enumerate() {
             adapter.pass_siblings(&Siblings { all: &all, own_index });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn opened_paths_count_towards_subflows() {
+        let config = QuicConfig {
+            multipath: Some(true),
+            subflows: Some(3),
+            ..QuicConfig::default()
+        };
+        let mut paths = Paths::new(&config, true);
+        let path = |number, stage| Path {
+            id: id_of(number),
+            number,
+            way: number,
+            stage,
+        };
+        paths.all = vec![path(0, Stage::Usable), path(1, Stage::Opening)];
+        paths.join([2, 3].map(|way| Join::immediately(PathIndex(way))).into());
+        assert_eq!(paths.ways(), [0, 1, 2].map(PathIndex));
+        // A closed path gives its place to another.
+        paths.set_stage(id_of(1), Stage::Closed);
+        paths.join([3, 4].map(|way| Join::immediately(PathIndex(way))).into());
+        assert_eq!(paths.ways(), [0, 2, 3].map(PathIndex));
     }
 }
