@@ -1,6 +1,6 @@
 //! Fast Open and T/TCP with invalid cookies, lost SYNs and peers without the extension.
 
-use foundation::{Duration, Instant};
+use foundation::{Duration, Instant, Size};
 use transport::tcp::fast_open::FastOpen;
 use transport::tcp::{Connection, Event, Flags, HostMemory, Profile, Segment, State, TcpConfig};
 
@@ -75,6 +75,33 @@ fn invalid_cookie_is_replaced() {
         );
         pair.forget();
     }
+}
+
+#[test]
+fn rejected_data_leaves_again_as_far_as_the_window_reaches() {
+    // `tcp_retransmit_skb` of Linux cuts a segment at the end of the window. The data of a SYN left without knowing it.
+    let server = TcpConfig {
+        receive_buffer: Some(Size::from_bytes(1500)),
+        ..fast_open()
+    };
+    let mut pair = Pair::new(&fast_open(), &server, lossless());
+    pair.warm_up();
+    pair.forget();
+    for side in [Side::Client, Side::Server] {
+        pair.end(side).to_write = if side == Side::Client { 1200 } else { 0 };
+        pair.end(side).finish = true;
+    }
+    // In a simultaneous open, no SYN acknowledges data.
+    pair.open(Side::Server);
+    pair.open(Side::Client);
+    pair.run_for(Duration::from_secs(5));
+    assert_eq!(pair.end(Side::Server).received, 1200);
+    let sent = pair.sent().iter().filter(|sent| sent.from == Side::Client);
+    let lengths: Vec<u32> = sent
+        .map(|sent| sent.packet.segment.length)
+        .filter(|&length| length > 0)
+        .collect();
+    assert_eq!(lengths, [1200, 750, 450]);
 }
 
 #[test]

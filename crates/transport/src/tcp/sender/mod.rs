@@ -393,7 +393,7 @@ impl Sender {
         if segment < self.segment {
             self.segment = segment;
             self.buffer.set_segment(segment);
-            self.scoreboard.resegment(segment);
+            self.scoreboard.resegment(segment, u64::MAX);
             self.burst.segments = 0;
             self.retransmit_without_reduction();
         }

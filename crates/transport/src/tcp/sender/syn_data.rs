@@ -49,10 +49,11 @@ impl Sender {
         self.next <= self.una + self.peer.window
     }
 
-    /// Retransmits the SYN's unacknowledged data in segments of the negotiated size, without a reduction of the window
-    /// (`tcp_rcv_fastopen_synack` of Linux).
+    /// Retransmits the SYN's unacknowledged data in segments of the negotiated size, as far as the peer's window reaches and
+    /// without a reduction of cwnd (`tcp_rcv_fastopen_synack` of Linux).
     pub fn lose_syn_data(&mut self) {
-        self.scoreboard.resegment(self.segment);
+        self.scoreboard
+            .resegment(self.segment, self.una + self.peer.window);
         for number in self.scoreboard.first_number()..self.scoreboard.end_number() {
             self.scoreboard.mark_lost(number);
         }

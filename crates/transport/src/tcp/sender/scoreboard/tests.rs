@@ -17,7 +17,7 @@ enum Step {
     Count { threshold: u64 },
     ForgetLosses,
     ForgetSacks,
-    Resegment { length: u32 },
+    Resegment { length: u32, share: u64 },
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -30,7 +30,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (1_u64..4).prop_map(|threshold| Step::Count { threshold }),
         1 => Just(Step::ForgetLosses),
         1 => Just(Step::ForgetSacks),
-        1 => (10_u32..100).prop_map(|length| Step::Resegment { length }),
+        1 => (10_u32..100, 0_u64..1200).prop_map(|(length, share)| Step::Resegment { length, share }),
     ]
 }
 
@@ -105,7 +105,15 @@ impl Model {
             }
             Step::ForgetLosses => self.scoreboard.clear_losses(),
             Step::ForgetSacks => self.scoreboard.clear_sacks(),
-            Step::Resegment { length } => self.scoreboard.resegment(length),
+            Step::Resegment { length, share } => {
+                let edge = self.una + (self.next - self.una) * share / 1000;
+                self.scoreboard.resegment(length, edge);
+                for record in self.records().iter().filter(|r| !r.marks.has(Marks::SACKED)) {
+                    assert!(record.length <= length);
+                    let end = record.start + u64::from(record.length);
+                    assert!(record.start >= edge || end <= edge, "crosses {edge}");
+                }
+            }
         }
     }
 
