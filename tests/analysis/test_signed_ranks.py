@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 from longfat.analysis.signed_ranks import ratio_of_pairs
 
@@ -31,7 +31,7 @@ def test_ratios_outside_the_interval_are_those_that_the_test_rejects() -> None:
 
     def p_value(ratio: float) -> float:
         shifted = np.log(a) - np.log(b) - math.log(ratio)
-        return float(stats.wilcoxon(shifted, method="exact").pvalue)
+        return float(scipy.stats.wilcoxon(shifted, method="exact").pvalue)
 
     for bound, outwards in ((found.low, 1 / 1.001), (found.high, 1.001)):
         assert p_value(bound * outwards) < 0.05 < p_value(bound / outwards)

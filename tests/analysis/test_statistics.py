@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from scipy import stats
+import scipy
 
 from longfat.analysis import bootstrap, statistics
 from longfat.analysis.metric_range import Range
@@ -33,7 +33,7 @@ def cell_of(values: list[float], trials: list[int] | None = None) -> CellResult:
 
 def test_student_agrees_with_scipy() -> None:
     values = [4.1, 3.9, 5.2, 4.4, 4.0, 4.8, 4.3]
-    expected = stats.ttest_1samp(values, 0).confidence_interval(0.95)
+    expected = scipy.stats.ttest_1samp(values, 0).confidence_interval(0.95)
     found = interval(values)
     assert found.mean == pytest.approx(np.mean(values))
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
@@ -173,7 +173,7 @@ def test_records_are_summarised_by_cell(factory: Any) -> None:
 @pytest.mark.parametrize("n", [BOOTSTRAP_FROM, 60])
 def test_bootstrap_agrees_with_scipy(n: int) -> None:
     for values in _skewed(n):
-        expected = stats.bootstrap(
+        expected = scipy.stats.bootstrap(
             (values,), np.mean, method="BCa", n_resamples=RESAMPLES, rng=np.random.default_rng(0x1F47)
         ).confidence_interval
         found = interval(values.tolist())

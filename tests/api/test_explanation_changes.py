@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scipy import stats
+import scipy
 
 import longfat as lf
 from longfat.analysis.captures.explained import Direction
@@ -71,9 +71,9 @@ def test_probabilities_of_loss_are_those_of_the_binomial_distribution(
     monkeypatch.setattr("longfat.api.explanation_changes.specification", specification)
     _changes(lossy, {"cubic": 1.0}, {**PATH, "loss": "1%"}, trials=50)
     lost, sent = lossy.document["random_loss_packets"], lossy.document["data_packets"]
-    expected = stats.beta(lost + 0.5, sent - lost + 0.5)
+    expected = scipy.stats.beta(lost + 0.5, sent - lost + 0.5)
     assert len(set(used)) == 50
-    assert stats.kstest(sorted(set(used)), expected.cdf).statistic < 0.05
+    assert scipy.stats.kstest(sorted(set(used)), expected.cdf).statistic < 0.05
 
 
 def test_groups_of_losses_count_once(lossy: Direction) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scipy import stats
+import scipy
 from tests.conftest import Cli
 
 import longfat as lf
@@ -224,7 +224,7 @@ def test_confidence_is_that_of_the_place_of_the_capture(capture: Capture, tmp_pa
 )
 def test_the_word_is_that_of_the_lower_bound(right: int, named: int, word: str) -> None:
     found = confidence.Confidence(right, named)
-    exact = stats.binomtest(right, named, alternative="greater").proportion_ci(0.95, "exact")
+    exact = scipy.stats.binomtest(right, named, alternative="greater").proportion_ci(0.95, "exact")
     assert found.least == pytest.approx(exact.low)
     assert found.word == word
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+import scipy
 import yaml  # type: ignore[import-untyped]
-from scipy import stats
 from tests.conftest import Cli, command
 
 import longfat
@@ -261,7 +261,7 @@ def test_runs_with_different_seeds_are_not_paired() -> None:
     first, second = run_of(seed=1, loss="5%"), run_of(seed=2, loss="5%")
     (found,) = compare(first, second, ["goodput_bps"]).changes
     before, after = (run.cells[0].samples["goodput_bps"] for run in (first, second))
-    welch = stats.ttest_ind(after, before, equal_var=False).confidence_interval(0.95)
+    welch = scipy.stats.ttest_ind(after, before, equal_var=False).confidence_interval(0.95)
     assert (found.difference.low, found.difference.high) == pytest.approx((welch.low, welch.high))
     with pytest.raises(ValueError, match="two trials in common"):
         compare(run_of(1, seed=1, loss="5%"), run_of(1, seed=2, loss="5%"))
