@@ -401,7 +401,7 @@ def test_subflows_of_multipath_tcp_are_one_connection(tmp_path: Path) -> None:
     assert "Multipath TCP" in (found.replay.problem or "")
 
 
-def test_quic_has_volume_handshake_and_spin_bit(tmp_path: Path) -> None:
+def test_quic_has_volume_handshake_and_spin_bit(cli: Cli, tmp_path: Path) -> None:
     def frame(time: float, client: bool, start: bytes) -> bytes:
         ends = [socket.inet_aton("10.0.0.1"), socket.inet_aton("10.0.0.2")]
         ports = (5000, 443)
@@ -432,6 +432,9 @@ def test_quic_has_volume_handshake_and_spin_bit(tmp_path: Path) -> None:
     assert shown is not None
     assert float(shown[1]) == pytest.approx(40, rel=0.01)
     assert "encrypted" in line
+    for options in ([], ["--connections"]):
+        shown_lines = cli("explain", file, *options).stdout.splitlines()
+        assert shown_lines[:2] == ["402 frames, no TCP connection", line]
 
 
 class TestCommand:

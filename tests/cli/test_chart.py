@@ -83,3 +83,11 @@ def test_mistakes_are_one_line(cli: Cli, loss: str, options: list[str], message:
     assert failed.returncode != 0
     assert message in failed.stderr
     assert len(failed.stderr.splitlines()) == 1
+
+
+def test_the_name_of_a_study_that_ran_only_quickly_names_its_folder(cli: Cli, tmp_path: Path) -> None:
+    folder = tmp_path / "runs" / "loss-quick"
+    folder.mkdir(parents=True)
+    (folder / "run.json").write_text("{}")
+    failed = cli("chart", "loss", ok=False)
+    assert failed.stderr.strip().endswith("did you mean runs/loss-quick?")

@@ -36,10 +36,13 @@ def run_of(measured: Measured) -> Run:
 
 
 def find_run(name: str | Path) -> Location:
-    """Returns the folder or URL with this name, or else the run of a study with this name in `runs`."""
+    """Returns the folder or URL with this name, or else the run of a study in `runs`, also if only quick."""
     named = location(name)
-    within = Path("runs") / named if isinstance(named, Path) else None
-    return within if within is not None and not named.exists() and within.is_dir() else named
+    if not isinstance(named, Path) or named.exists():
+        return named
+    within = Path("runs") / named
+    quick = within.with_name(f"{within.name}-quick")
+    return within if within.is_dir() or quick.is_dir() else named
 
 
 def load_run(folder: str | Path | RemotePath) -> Run:

@@ -47,13 +47,11 @@ def explain(
     if as_json:
         standard_output.document(found.to_json())
         return
-    if connections:
+    if connections and found.one is not None:
         tables.show(found.connections())
         return
     typer.echo(found.title)
-    if found.one is None:
-        tables.show(found.table())
-    else:
+    if found.one is not None:
         typer.echo(found.verdict)
         typer.echo()
         tables.show(found.table())
