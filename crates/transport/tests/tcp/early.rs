@@ -105,6 +105,56 @@ fn rejected_data_leaves_again_as_far_as_the_window_reaches() {
 }
 
 #[test]
+fn repeated_data_of_a_syn_is_cut_at_the_end_of_the_window_of_its_time() {
+    let linux = TcpConfig {
+        fast_open: true,
+        mss: Some(Size::from_bytes(2433)),
+        ..TcpConfig::new(Profile::Linux)
+    };
+    let server = TcpConfig {
+        receive_buffer: Some(Size::from_bytes(1500)),
+        ..linux.clone()
+    };
+    let drops =
+        |_, from, segment: &Segment| from == Side::Client && segment.has(Flags::SYN) && segment.length > 0;
+    let mut pair = losing(&linux, &server, drops);
+    pair.warm_up();
+    pair.forget();
+    for side in [Side::Client, Side::Server] {
+        pair.end(side).to_write = if side == Side::Client { 1448 } else { 0 };
+        pair.end(side).finish = true;
+    }
+    pair.open(Side::Client);
+    pair.run_for(Duration::from_secs(5));
+    assert_eq!(pair.end(Side::Server).received, 1448);
+    let sent = pair.sent().iter().filter(|sent| sent.from == Side::Client);
+    let lengths: Vec<u32> = sent
+        .map(|sent| sent.packet.segment.length)
+        .filter(|&length| length > 0)
+        .collect();
+    assert_eq!(lengths, [1448, 750, 697, 1]);
+}
+
+#[test]
+fn data_of_a_syn_above_the_path_mtu_leaves_again_in_segments_that_fit() {
+    let linux = TcpConfig {
+        ttcp: true,
+        ..TcpConfig::new(Profile::Linux)
+    };
+    let mut pair = Pair::new(&linux, &linux, lossless());
+    pair.warm_up();
+    pair.forget();
+    pair.mtu = (Instant::ZERO, 128);
+    for side in [Side::Client, Side::Server] {
+        pair.end(side).to_write = if side == Side::Client { 394 } else { 0 };
+        pair.end(side).finish = true;
+    }
+    pair.open(Side::Client);
+    pair.run_for(Duration::from_secs(5));
+    assert_eq!(pair.end(Side::Server).received, 394);
+}
+
+#[test]
 fn retransmitted_syn_has_neither_data_nor_cookie() {
     // RFC 7413, section 4.2.1.
     let drops =

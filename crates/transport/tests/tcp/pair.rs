@@ -172,6 +172,8 @@ pub struct Pair {
     holds: [Ranges; 2],
     /// End of the window that each end may use.
     allowed: [u64; 2],
+    /// End of the data that each end's SYN carried.
+    early: [u64; 2],
     /// Each end's window shift.
     shifts: [Option<u8>; 2],
 }
@@ -192,6 +194,7 @@ impl Pair {
             trace: None,
             holds: Default::default(),
             allowed: [0; 2],
+            early: [0; 2],
             shifts: [None; 2],
         };
         pair.trace = Some(Vec::new());
@@ -305,7 +308,7 @@ impl Pair {
     }
 
     /// Asserts that a segment's offset and sequence number agree, and that it fits the peer's window.
-    fn check_numbers(&self, from: Side, segment: &Segment, offset: i64) {
+    fn check_numbers(&mut self, from: Side, segment: &Segment, offset: i64) {
         let initial = self.ends[from.index()].initial;
         let syn = u32::from(segment.has(Flags::SYN));
         let expected = (offset as u32).wrapping_add(initial).wrapping_add(1 - syn);
@@ -314,10 +317,14 @@ impl Pair {
         let allowed = self.allowed[from.index()];
         if syn == 1 && !segment.has(Flags::ACK) {
             // The window is still unknown.
+            let early = &mut self.early[from.index()];
+            *early = end.max(*early);
             return;
         }
+        // At a closed window, data of the SYN leaves again as a probe (`tcp_retransmit_skb` of Linux).
+        let probes = offset as u64 + 1 == allowed && end <= self.early[from.index()];
         assert!(
-            end <= allowed,
+            end <= allowed || probes,
             "{from:?} sends up to {end}, the window ends at {allowed}"
         );
     }
@@ -452,6 +459,7 @@ impl Pair {
         self.on_the_way.clear();
         self.holds = Default::default();
         self.allowed = [0; 2];
+        self.early = [0; 2];
         self.shifts = [None; 2];
         self.trace = Some(Vec::new());
     }

@@ -44,13 +44,17 @@ impl Sender {
         }
     }
 
-    /// Whether the data of the SYN fits into the peer's window, which was unknown when it left.
-    pub const fn syn_data_fits(&self) -> bool {
-        self.next <= self.una + self.peer.window
+    /// Whether the data of the SYN fits into the peer's window and a segment, which were unknown when it left.
+    pub fn syn_data_fits(&self) -> bool {
+        let is_whole = self
+            .scoreboard
+            .front()
+            .is_none_or(|record| record.length <= self.segment);
+        is_whole && self.next <= self.una + self.peer.window
     }
 
-    /// Retransmits the SYN's unacknowledged data in segments of the negotiated size, as far as the peer's window reaches and
-    /// without a reduction of cwnd (`tcp_rcv_fastopen_synack` of Linux).
+    /// Retransmits the SYN's unacknowledged data in segments of the negotiated size, without a reduction of the window
+    /// (`tcp_rcv_fastopen_synack` of Linux).
     pub fn lose_syn_data(&mut self) {
         self.scoreboard
             .resegment(self.segment, self.una + self.peer.window);

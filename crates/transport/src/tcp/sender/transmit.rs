@@ -63,6 +63,7 @@ impl Sender {
                 .front()
                 .is_some_and(SentSegment::awaits_retransmission)
             {
+                self.cut_at_window(first);
                 return Some(self.retransmit(now, first));
             }
         }
@@ -81,12 +82,25 @@ impl Sender {
 
     fn poll_lost(&mut self, now: Instant) -> Option<DataSegment> {
         let number = self.scoreboard.next_waiting()?;
+        self.cut_at_window(number);
+        let number = self.scoreboard.next_waiting()?;
         let record = *self.scoreboard.get(number)?;
         let fits = record.start < self.una + self.peer.window || record.start == self.una;
         if !fits || !self.fits_congestion_window(record.length) || self.is_paced(now, record.length) {
             return None;
         }
         self.retransmit(now, number)
+    }
+
+    /// Splits a lost segment across the end of the peer's window there (`tcp_retransmit_skb` of Linux): the data of a SYN left
+    /// before the window was known, and a peer may shrink it.
+    fn cut_at_window(&mut self, number: u64) {
+        let edge = self.una + self.peer.window;
+        let crosses =
+            |record: &SentSegment| record.start < edge && edge < record.start + u64::from(record.length);
+        if self.scoreboard.get(number).is_some_and(crosses) {
+            self.scoreboard.resegment(self.segment, edge);
+        }
     }
 
     fn retransmit(&mut self, now: Instant, number: u64) -> Option<DataSegment> {
