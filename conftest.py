@@ -13,6 +13,7 @@ from _pytest.doctest import DoctestModule
 def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
     """Leaves out modules of doctests without an example."""
     collectors = yield
-    if b">>> " in file_path.read_bytes():
-        return collectors
-    return [found for found in collectors if not isinstance(found, DoctestModule)]
+    modules = [found for found in collectors if isinstance(found, DoctestModule)]
+    if modules and b">>> " not in file_path.read_bytes():
+        return [found for found in collectors if found not in modules]
+    return collectors

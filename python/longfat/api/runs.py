@@ -6,6 +6,7 @@ from pathlib import Path
 
 from longfat.presentation.run.displayed import Run
 from longfat.runner import Interrupted, Measured, load
+from longfat.store.store import quick_folder
 from longfat.system.remote_path import Location, RemotePath, location
 
 
@@ -41,8 +42,7 @@ def find_run(name: str | Path) -> Location:
     if not isinstance(named, Path) or named.exists():
         return named
     within = Path("runs") / named
-    quick = within.with_name(f"{within.name}-quick")
-    return within if within.is_dir() or quick.is_dir() else named
+    return within if within.is_dir() or quick_folder(within).is_dir() else named
 
 
 def load_run(folder: str | Path | RemotePath) -> Run:

@@ -290,6 +290,11 @@ def _ours(entry: Location) -> bool:
     )
 
 
+def quick_folder(folder: Location) -> Location:
+    """Returns the folder of the run with `--quick` beside this one."""
+    return folder.with_name(f"{folder.name}-quick")
+
+
 def describe(folder: Location) -> dict[str, Any]:
     """Returns the description of a run's folder. Raises FolderError for any other folder."""
     about = folder / RUN_FILE
@@ -298,7 +303,7 @@ def describe(folder: Location) -> dict[str, Any]:
     except NotADirectoryError:
         raise FolderError(f"{folder}: is a file: give the folder of a run, or the name of a study") from None
     except FileNotFoundError:
-        quick: Location = folder.with_name(f"{folder.name}-quick")
+        quick = quick_folder(folder)
         hint = f": did you mean {quick}?" if (quick / RUN_FILE).is_file() else ""
         raise FolderError(f"{folder}: is not the folder of a run: it has no {RUN_FILE}{hint}") from None
     except (ValueError, UnicodeDecodeError):

@@ -27,6 +27,26 @@ fn losing(
     )
 }
 
+/// Returns the pair after a first connection, in which both hosts cached each other.
+fn warm(mut pair: Pair) -> Pair {
+    pair.warm_up();
+    pair.forget();
+    pair
+}
+
+/// Opens a connection whose client sends `bytes`, asserts that they arrive, and returns the lengths of its data segments.
+fn upload(pair: &mut Pair, bytes: u64) -> Vec<u32> {
+    let client = pair.end(Side::Client);
+    (client.to_write, client.finish) = (bytes, true);
+    pair.open(Side::Client);
+    pair.run_for(Duration::from_secs(5));
+    assert_eq!(pair.end(Side::Server).received, bytes);
+    let sent = pair.sent().iter().filter(|sent| sent.from == Side::Client);
+    sent.map(|sent| sent.packet.segment.length)
+        .filter(|&length| length > 0)
+        .collect()
+}
+
 #[test]
 fn no_second_cookie_request_to_a_server_without_fast_open() {
     let mut pair = Pair::new(&fast_open(), &plain(), lossless());
@@ -84,24 +104,11 @@ fn rejected_data_leaves_again_as_far_as_the_window_reaches() {
         receive_buffer: Some(Size::from_bytes(1500)),
         ..fast_open()
     };
-    let mut pair = Pair::new(&fast_open(), &server, lossless());
-    pair.warm_up();
-    pair.forget();
-    for side in [Side::Client, Side::Server] {
-        pair.end(side).to_write = if side == Side::Client { 1200 } else { 0 };
-        pair.end(side).finish = true;
-    }
+    let mut pair = warm(Pair::new(&fast_open(), &server, lossless()));
     // In a simultaneous open, no SYN acknowledges data.
+    pair.end(Side::Server).finish = true;
     pair.open(Side::Server);
-    pair.open(Side::Client);
-    pair.run_for(Duration::from_secs(5));
-    assert_eq!(pair.end(Side::Server).received, 1200);
-    let sent = pair.sent().iter().filter(|sent| sent.from == Side::Client);
-    let lengths: Vec<u32> = sent
-        .map(|sent| sent.packet.segment.length)
-        .filter(|&length| length > 0)
-        .collect();
-    assert_eq!(lengths, [1200, 750, 450]);
+    assert_eq!(upload(&mut pair, 1200), [1200, 750, 450]);
 }
 
 #[test]
@@ -117,22 +124,8 @@ fn repeated_data_of_a_syn_is_cut_at_the_end_of_the_window_of_its_time() {
     };
     let drops =
         |_, from, segment: &Segment| from == Side::Client && segment.has(Flags::SYN) && segment.length > 0;
-    let mut pair = losing(&linux, &server, drops);
-    pair.warm_up();
-    pair.forget();
-    for side in [Side::Client, Side::Server] {
-        pair.end(side).to_write = if side == Side::Client { 1448 } else { 0 };
-        pair.end(side).finish = true;
-    }
-    pair.open(Side::Client);
-    pair.run_for(Duration::from_secs(5));
-    assert_eq!(pair.end(Side::Server).received, 1448);
-    let sent = pair.sent().iter().filter(|sent| sent.from == Side::Client);
-    let lengths: Vec<u32> = sent
-        .map(|sent| sent.packet.segment.length)
-        .filter(|&length| length > 0)
-        .collect();
-    assert_eq!(lengths, [1448, 750, 697, 1]);
+    let mut pair = warm(losing(&linux, &server, drops));
+    assert_eq!(upload(&mut pair, 1448), [1448, 750, 697, 1]);
 }
 
 #[test]
@@ -141,17 +134,9 @@ fn data_of_a_syn_above_the_path_mtu_leaves_again_in_segments_that_fit() {
         ttcp: true,
         ..TcpConfig::new(Profile::Linux)
     };
-    let mut pair = Pair::new(&linux, &linux, lossless());
-    pair.warm_up();
-    pair.forget();
+    let mut pair = warm(Pair::new(&linux, &linux, lossless()));
     pair.mtu = (Instant::ZERO, 128);
-    for side in [Side::Client, Side::Server] {
-        pair.end(side).to_write = if side == Side::Client { 394 } else { 0 };
-        pair.end(side).finish = true;
-    }
-    pair.open(Side::Client);
-    pair.run_for(Duration::from_secs(5));
-    assert_eq!(pair.end(Side::Server).received, 394);
+    upload(&mut pair, 394);
 }
 
 #[test]

@@ -56,8 +56,7 @@ impl Sender {
     /// Retransmits the SYN's unacknowledged data in segments of the negotiated size, without a reduction of the window
     /// (`tcp_rcv_fastopen_synack` of Linux).
     pub fn lose_syn_data(&mut self) {
-        self.scoreboard
-            .resegment(self.segment, self.una + self.peer.window);
+        self.scoreboard.resegment(self.segment, u64::MAX);
         for number in self.scoreboard.first_number()..self.scoreboard.end_number() {
             self.scoreboard.mark_lost(number);
         }

@@ -81,8 +81,9 @@ impl Sender {
     }
 
     fn poll_lost(&mut self, now: Instant) -> Option<DataSegment> {
-        let number = self.scoreboard.next_waiting()?;
-        self.cut_at_window(number);
+        let waiting = self.scoreboard.next_waiting()?;
+        self.cut_at_window(waiting);
+        // The cut may renumber.
         let number = self.scoreboard.next_waiting()?;
         let record = *self.scoreboard.get(number)?;
         let fits = record.start < self.una + self.peer.window || record.start == self.una;
