@@ -36,6 +36,8 @@ class Browser:
         self._session = str(attached["sessionId"])
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
+        # Another window of the browser may have the focus; pages would get no events of it.
+        self.call("Emulation.setFocusEmulationEnabled", enabled=True)
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
         """Sends a command of the DevTools protocol and returns its result."""
