@@ -96,7 +96,10 @@ def test_settings_reach_every_kind_of_key(shared: Data) -> None:
 @pytest.mark.parametrize(
     ("setting", "words"),
     [
-        ("path.rate=1Mbit/s", "--set: path.rate: unknown key: allowed: .*topology.*"),
+        (
+            "path.rate=1Mbit/s",
+            r'--set: path.rate: this study has no \[path\] but a \[topology\]: write e.g. "topology.KEY"',
+        ),
         ("topology.access.3.rate=1Mbit/s", '"3" is not an entry of the list; allowed: 1 to 2'),
         ("traffic.rivla.workload.flows=2", 'not a traffic of this study; .*did you mean "rival"'),
         ("topology.bottleneck.rate=fast", '--set: topology.bottleneck.rate: .*"fast"'),

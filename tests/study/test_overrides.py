@@ -66,6 +66,8 @@ def test_a_setting_applies_to_all_protocols(data: Data) -> None:
         ("pth.loss=2%", '^--set: pth.loss: unknown key: .*did you mean "path"'),
         ("repeets=2", '^--set: repeets: unknown key: did you mean "repeats"'),
         ("protocols.x.window=2", '^--set: protocols.x.window: "x" is not a protocol'),
+        ("topology.loss=2%", r"^--set: topology.loss: this study has no \[topology\] but a \[path\]"),
+        ("protocols.window=2", '^--set: protocols.window: .*for all of them, write "protocol.window"'),
         ("path=2%", "^--set: path: has no key"),
         ("path.rate.x=2%", "^--set: path.rate.x: .*is not a table"),
         ("path.loss=200%", "^--set: path.loss: .*200%"),

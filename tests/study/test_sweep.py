@@ -51,6 +51,8 @@ def test_a_key_of_all_protocols_sweeps_all(data: Data) -> None:
         ({"path.los": ["1%"]}, 'unknown key "los"|path.los'),
         ({"pth.loss": ["1%"]}, '"pth" is not a section of this study; did you mean "path"'),
         ({"protocols.srr.window": [1]}, '"srr" is not a protocol of this study; did you mean "sr"'),
+        ({"protocols.window": [1]}, 'for all of them, write "protocol.window"'),
+        ({"topology.loss": ["1%"]}, r'this study has no \[topology\] but a \[path\]: write e.g. "path.KEY"'),
         ({"path": ["1%"]}, "has no key"),
         ({"path.loss": []}, "is empty"),
         ({"path.loss": "2%"}, "must be a list"),

@@ -82,7 +82,8 @@ pub fn parse_scaled(what: &str, text: &str, units: &[Unit], aliases: &[Unit]) ->
     Ok(value as u64)
 }
 
-/// Returns the hint of an error about an unknown unit: all units with this prefix, else the nearest one.
+/// Returns the hint of an error about an unknown unit: all units with this prefix, a rate in other letters or in
+/// bytes, else the nearest one.
 ///
 /// ```
 /// use foundation::quantity::unit_hint;
@@ -90,6 +91,8 @@ pub fn parse_scaled(what: &str, text: &str, units: &[Unit], aliases: &[Unit]) ->
 /// assert_eq!(unit_hint("k", sizes), "; did you mean \"kB\" or \"KiB\"?");
 /// assert_eq!(unit_hint("MMB", sizes), "; did you mean \"MB\"?");
 /// assert_eq!(unit_hint("parsec", sizes), "");
+/// assert_eq!(unit_hint("Mb/s", ["kbit/s", "Mbit/s"]), "; did you mean \"Mbit/s\"?");
+/// assert_eq!(unit_hint("MB/s", ["kbit/s", "Mbit/s"]), "; 1 MB/s is 8 Mbit/s");
 /// ```
 pub fn unit_hint<'a>(unit: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> String {
     let prefix = unit.to_lowercase();
@@ -98,8 +101,16 @@ pub fn unit_hint<'a>(unit: &str, known: impl IntoIterator<Item = &'a str> + Clon
         .into_iter()
         .filter(|name| name.to_lowercase().starts_with(&prefix))
         .collect();
+    let in_bits = |suffix| {
+        let bits = format!("{}bit/s", unit.strip_suffix(suffix)?);
+        known.clone().into_iter().find(|name| **name == bits)
+    };
+    if let Some(bits) = in_bits("B/s") {
+        return format!("; 1 {unit} is 8 {bits}");
+    }
+    meant.extend(in_bits("b/s"));
     if meant.is_empty() {
-        meant.extend(nearest(unit, known));
+        meant.extend(nearest(unit, known.clone()));
     }
     if meant.is_empty() {
         return String::new();

@@ -17,7 +17,7 @@ from longfat.study.nesting import check_depth
 from longfat.study.plain import with_entries
 from longfat.study.problems import show
 from longfat.study.specification import Study
-from longfat.study.sweep import Roots, parts
+from longfat.study.sweep import NETWORKS, Roots, parts
 from longfat.study.vocabulary import allowed
 
 _TABLES = ("path", "topology", "workload", "protocols", "traffic", "sweep")
@@ -132,7 +132,7 @@ def _set(data: dict[str, Any], key: str, value: Any) -> list[str]:
     wrong = roots.problem(key)
     if wrong is not None:
         root = key.partition(".")[0]
-        if root not in roots.names:
+        if root not in (*roots.names, *NETWORKS):
             wrong = f"unknown key: {allowed(root, (*SKELETON, *roots.names))}"
         raise ValueError(wrong)
     sweep = data.setdefault("sweep", {})

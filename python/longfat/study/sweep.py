@@ -22,6 +22,8 @@ MAX_CELLS = 1_000_000
 
 PATH = "path"
 """The section that can be swept as a whole: its values are tables, usually path models."""
+NETWORKS = (PATH, "topology")
+"""The sections of which a study has one."""
 TOGETHER = ","
 """Separates keys that move together."""
 LABEL, VALUE = "label", "value"
@@ -127,7 +129,7 @@ class Roots:
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Roots:
         """Returns the roots of a study's raw tables, which can be invalid otherwise."""
-        network = "topology" if "topology" in data else "path"
+        network = "topology" if "topology" in data else PATH
         return cls((network, "protocol", "workload"), _names(data, "protocols"), _names(data, "traffic"))
 
     @property
@@ -150,7 +152,12 @@ class Roots:
             what, known = lists[root]
             name, _, rest = rest.partition(".")
             if name not in known:
-                return f'"{name}" is not a {what} of this study; {allowed(name, known)}'
+                for_all = (
+                    f'; for all of them, write "protocol.{name}"' if root == "protocols" and not rest else ""
+                )
+                return f'"{name}" is not a {what} of this study; {allowed(name, known)}{for_all}'
+        elif root in NETWORKS and root not in self.tables:
+            return f'this study has no [{root}] but a [{self.tables[0]}]: write e.g. "{self.tables[0]}.KEY"'
         elif root not in self.tables:
             return f'"{root}" is not a section of this study; {allowed(root, self.names)}'
         if not rest or not all(rest.split(".")):
