@@ -14,13 +14,19 @@ import scipy
 import longfat as lf
 from longfat.analysis.captures.explained import Direction
 from longfat.analysis.captures.replayed import Change
-from longfat.api import explanation_changes, explanation_replay
+from longfat.api import explanation_changes, explanation_replay, explanation_workload
 from longfat.api import specification as real
 from longfat.api.explanation_losses import independent_losses
 
 CUBIC, VEGAS = {"kind": "tcp", "congestion": "cubic"}, {"kind": "tcp", "congestion": "vegas"}
 PROTOCOLS = {"cubic": CUBIC, "vegas": VEGAS}
 PATH = {"rate": "20Mbit/s", "delay": "20ms", "queue": "200pkt"}
+
+
+def workload(one: Direction) -> Mapping[str, Any]:
+    found = explanation_workload.workload(one)
+    assert found is not None
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +42,7 @@ def _changes(
     one: Direction, probabilities: Mapping[str, float], path: dict[str, Any], trials: int = 20
 ) -> dict[str, Change]:
     changes, unknown = explanation_changes.simulated(
-        one, PROTOCOLS, probabilities, path, trials, lambda _: None
+        one, workload(one), PROTOCOLS, probabilities, path, trials, lambda _: None
     )
     assert not unknown
     return {change.name: change for change in changes}
@@ -63,10 +69,10 @@ def test_probabilities_of_loss_are_those_of_the_binomial_distribution(
 ) -> None:
     used: list[float] = []
 
-    def specification(protocol: object, path: Mapping[str, Any], *rest: object, trial: int) -> object:
+    def specification(protocol: object, path: Mapping[str, Any], *rest: object, **keys: object) -> object:
         if isinstance(path.get("loss"), str):
             used.append(float(path["loss"].removesuffix("%")) / 100)
-        return real.specification(protocol, path, *rest, trial=trial)  # type: ignore[arg-type]
+        return real.specification(protocol, path, *rest, **keys)  # type: ignore[arg-type]
 
     monkeypatch.setattr("longfat.api.explanation_changes.specification", specification)
     _changes(lossy, {"cubic": 1.0}, {**PATH, "loss": "1%"}, trials=50)
@@ -111,7 +117,9 @@ def test_changes_that_depend_on_an_unknown_rate_have_no_prediction(tmp_path: Pat
     assert one is not None
     assert one.path["rate_bps"] is None
     path = explanation_replay.path_model(one)
-    changes, unknown = explanation_changes.simulated(one, PROTOCOLS, {"cubic": 1.0}, path, 10, lambda _: None)
+    changes, unknown = explanation_changes.simulated(
+        one, workload(one), PROTOCOLS, {"cubic": 1.0}, path, 10, lambda _: None
+    )
     # Without losses or with BBR, the transfer would take what the rate allows.
     assert {"BBRv1", "no random loss"} <= set(unknown)
     assert not {one.name for one in changes} & set(unknown)
@@ -134,7 +142,9 @@ def test_intervals_contain_what_a_small_difference_of_the_rtt_decides(tmp_path: 
     one = lf.explain(file, replay=False).one
     assert one is not None
     model = explanation_replay.path_model(one)
-    changes, _ = explanation_changes.simulated(one, {"reno": reno}, {"reno": 1.0}, model, 20, lambda _: None)
+    changes, _ = explanation_changes.simulated(
+        one, workload(one), {"reno": reno}, {"reno": 1.0}, model, 20, lambda _: None
+    )
     fair = {change.name: change.duration for change in changes}["FQ-CoDel at the bottleneck"]
     assert fair.low < early < late < fair.high
     assert min(abs(fair.value / early - 1), abs(fair.value / late - 1)) < 0.05
@@ -169,7 +179,9 @@ def test_an_assumed_queue_is_open(tmp_path: Path) -> None:
     model = explanation_replay.path_model(one)
     # A queue of 251 packets loses the last ones of slow start; others do not delay the file.
     assert model["queue"] == "251pkt"
-    changes, _ = explanation_changes.simulated(one, {"reno": reno}, {"reno": 1.0}, model, 10, lambda _: None)
+    changes, _ = explanation_changes.simulated(
+        one, workload(one), {"reno": reno}, {"reno": 1.0}, model, 10, lambda _: None
+    )
     found = {change.name: change.duration for change in changes}["no random loss"]
     metrics = lf.trace(reno, path, "1.25MB", samples=False).metrics
     (expected,) = (one["completion_s"] for one in metrics.values())

@@ -262,10 +262,8 @@ impl Application {
             (Self::FrameSink(sink), Notice::ReadMessage(number, bytes)) => {
                 sink.read_message(now, number, bytes, &mut progress.frames);
             }
-            (
-                Self::Sink | Self::Server(_) | Self::ParallelServer(_) | Self::FrameSink(_),
-                Notice::PeerFinished,
-            ) => machine.finish(now),
+            (Self::ParallelServer(server), Notice::PeerFinished) => server.peer_finished(now, machine),
+            (Self::Sink | Self::Server(_) | Self::FrameSink(_), Notice::PeerFinished) => machine.finish(now),
             _ => {}
         }
     }
@@ -278,6 +276,7 @@ impl Application {
             Self::Paced(paced) => paced.next,
             Self::Client(client) => client.next_request_at,
             Self::ParallelClient(client) => client.timeout(),
+            Self::ParallelServer(server) => server.timeout(),
             Self::FrameSource(source) => source.timeout(),
             _ => Instant::MAX,
         }
@@ -309,6 +308,7 @@ impl Application {
             Self::Paced(paced) => paced.handle_timeout(now, machine),
             Self::Client(client) if client.next_request_at <= now => client.send_request(now, machine),
             Self::ParallelClient(client) => client.send_due(now, machine),
+            Self::ParallelServer(server) => server.send_due(now, machine),
             Self::FrameSource(source) => source.handle_timeout(now, machine, &mut progress.frames),
             _ => {}
         }

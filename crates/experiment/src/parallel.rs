@@ -160,9 +160,42 @@ pub struct ParallelServer {
     partial: BTreeMap<u32, u64>,
     /// The next request of a single byte stream.
     next: u32,
+    /// Responses that the server works on, by the time at which they are complete.
+    due: BTreeMap<Instant, Vec<(u32, u64)>>,
+    /// When the last response of a single byte stream is complete: the next one follows it.
+    ready: Instant,
+    /// Whether the client sends no more requests.
+    is_last: bool,
 }
 
 impl ParallelServer {
+    /// Returns when the next response is complete.
+    pub(crate) fn timeout(&self) -> Instant {
+        self.due.first_key_value().map_or(Instant::MAX, |(&at, _)| at)
+    }
+
+    /// Sends the responses that are complete.
+    pub(crate) fn send_due(&mut self, now: Instant, machine: &mut impl Stream) {
+        while let Some(due) = self.due.first_entry().filter(|entry| *entry.key() <= now) {
+            for (number, response) in due.remove() {
+                machine.send_message(now, number, response);
+            }
+            self.finish_if_done(now, machine);
+        }
+    }
+
+    /// Ends the stream after the last response: the client has ended its own.
+    pub(crate) fn peer_finished(&mut self, now: Instant, machine: &mut impl Stream) {
+        self.is_last = true;
+        self.finish_if_done(now, machine);
+    }
+
+    fn finish_if_done(&self, now: Instant, machine: &mut impl Stream) {
+        if self.is_last && self.due.is_empty() {
+            machine.finish(now);
+        }
+    }
+
     /// Reads bytes of a single byte stream.
     pub(crate) fn read(&mut self, now: Instant, mut bytes: u64, machine: &mut impl Stream) {
         while bytes > 0
@@ -173,12 +206,18 @@ impl ParallelServer {
             let part = bytes.min(exchanges.request - before);
             bytes -= part;
             self.next += u32::from(before + part == exchanges.request);
-            self.read_message(now, number, part, machine);
+            self.take(now, number, part, true);
         }
+        self.send_due(now, machine);
     }
 
     /// Reads bytes of request `number`.
     pub(crate) fn read_message(&mut self, now: Instant, number: u32, bytes: u64, machine: &mut impl Stream) {
+        self.take(now, number, bytes, false);
+        self.send_due(now, machine);
+    }
+
+    fn take(&mut self, now: Instant, number: u32, bytes: u64, in_order: bool) {
         let Some(exchanges) = self.exchanges_of(number) else {
             return;
         };
@@ -186,7 +225,12 @@ impl ParallelServer {
         *read += bytes;
         if *read >= exchanges.request {
             self.partial.remove(&number);
-            machine.send_message(now, number, exchanges.response);
+            let mut at = now + exchanges.work;
+            if in_order {
+                at = at.max(self.ready);
+                self.ready = at;
+            }
+            self.due.entry(at).or_default().push((number, exchanges.response));
         }
     }
 
@@ -228,6 +272,9 @@ pub(crate) fn ends(exchanges: Vec<Exchanges>) -> (ParallelClient, ParallelServer
         requests,
         partial: BTreeMap::new(),
         next: 0,
+        due: BTreeMap::new(),
+        ready: Instant::ZERO,
+        is_last: false,
     };
     (client, server)
 }
@@ -270,6 +317,7 @@ mod tests {
             think: Duration::ZERO,
             after,
             pause: Duration::from_millis(pause),
+            work: Duration::ZERO,
         }
     }
 
@@ -340,6 +388,36 @@ mod tests {
             client.read_message(ms(20), number, 500, &mut sent, &mut progress);
         }
         assert_eq!((client.timeout(), progress.transactions.len()), (Instant::MAX, 4));
+    }
+
+    #[test]
+    fn responses_follow_the_work_of_the_server() {
+        let working = |millis| Exchanges {
+            work: Duration::from_millis(millis),
+            ..exchanges(500, 1, None, 0)
+        };
+        // Streams are independent, and a single byte stream has the responses in order.
+        for (in_order, expected) in [(false, [(1, 500), (0, 500)]), (true, [(0, 500), (1, 500)])] {
+            let (mut client, mut server) = ends(vec![working(20), working(5)]);
+            let (mut sent, mut answers) = (Sent::default(), Sent::default());
+            client.start(ms(0), &mut sent);
+            if in_order {
+                server.read(ms(10), 200, &mut answers);
+            } else {
+                server.read_message(ms(10), 0, 100, &mut answers);
+                server.read_message(ms(10), 1, 100, &mut answers);
+            }
+            assert!(answers.messages.is_empty());
+            assert_eq!(server.timeout(), ms(if in_order { 30 } else { 15 }));
+            server.peer_finished(ms(11), &mut answers);
+            server.send_due(ms(29), &mut answers);
+            assert_eq!(answers.messages.len(), usize::from(!in_order));
+            assert!(!answers.finished, "a response is due");
+            server.send_due(ms(30), &mut answers);
+            assert_eq!(answers.messages, expected);
+            assert!(answers.finished);
+            assert_eq!(server.timeout(), Instant::MAX);
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ use crate::handshake::Handshake;
 use crate::multipath::Subflow;
 use crate::packet::TcpPacket;
 use crate::tallies::{Analysis, InitialRtt};
+use crate::turns::{Said, Turns};
 
 /// One end of a connection, with the data that it sends.
 #[derive(Debug, Default)]
@@ -40,6 +41,8 @@ pub struct Connection {
     pub sides: [Side; 2],
     /// The handshake.
     pub handshake: Handshake,
+    /// The dialogue of the applications.
+    pub turns: Turns,
     /// Keys and token of Multipath TCP.
     pub subflow: Subflow,
     /// First and last packet.
@@ -68,6 +71,7 @@ impl Connection {
             addresses,
             sides: [Side::default(), Side::default()],
             handshake: Handshake::default(),
+            turns: Turns::default(),
             subflow: Subflow::default(),
             first: (packet.time, packet.number),
             last: (packet.time, packet.number),
@@ -144,7 +148,25 @@ impl Connection {
         if packet.length > 0 {
             peer.direction.requested(packet.time);
         }
+        let before = own.direction.totals.bytes;
+        let covers = peer.direction.is_covered_by(packet);
         own.direction.sent(packet);
+        self.turns.packet(Said {
+            time: packet.time,
+            from,
+            fresh: own.direction.totals.bytes - before,
+            has_data: packet.length > 0,
+            covers,
+            round_trip: peer
+                .direction
+                .round_trips
+                .far_now
+                .max(own.direction.round_trips.near_now),
+            whole: [&*own, &*peer]
+                .iter()
+                .find_map(|side| side.direction.round_trips.now)
+                .unwrap_or_default(),
+        });
         self.fins[from] |= packet.is_fin;
         self.is_closed |= packet.is_rst || self.fins == [true, true];
     }

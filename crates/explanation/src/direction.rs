@@ -238,6 +238,15 @@ impl Direction {
         }
     }
 
+    /// Whether a packet of the receiver acknowledges all data that was captured.
+    #[must_use]
+    pub fn is_covered_by(&self, packet: &TcpPacket) -> bool {
+        let (Some(number), Some(numbering)) = (packet.acknowledgement, &self.numbering) else {
+            return false;
+        };
+        numbering.unwrapped(number) >= self.next
+    }
+
     /// Takes data of the peer: an application that waited for a request has it now.
     pub fn requested(&mut self, time: Instant) {
         self.apply(time);
@@ -334,6 +343,7 @@ impl Direction {
                 is_everything: is_single && self.acked >= self.next,
             };
             if !self.delayed_acks.is_delayed(&sample) {
+                self.round_trips.far_now = far;
                 let least = self.gap().max(self.ack_interval.mul_f64(SUDDEN));
                 let paused = self.pauses.part_of((sent, far), time, least);
                 let steady = self.sample(far).saturating_sub(paused);

@@ -29,6 +29,7 @@ pub mod sequence;
 pub mod slices;
 mod tallies;
 mod totals;
+mod turns;
 
 pub use connections::Connections;
 pub use file::{CaptureError, CaptureFile, Frame};

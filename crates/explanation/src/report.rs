@@ -14,6 +14,7 @@ use crate::multipath::first_subflows;
 use crate::path::PathFigures;
 use crate::quic::QuicReport;
 use crate::tallies::Tallies;
+use crate::turns::Turn;
 
 /// A capture: its frames and connections, those with most data first.
 #[derive(Debug, Serialize)]
@@ -57,6 +58,8 @@ pub struct ConnectionReport {
     pub repeated_syns: u32,
     /// Whether the capture has the end.
     pub is_closed: bool,
+    /// The dialogue of the applications; none if it has more than 2,000 turns.
+    pub turns: Option<Vec<Turn>>,
     /// Data of the client, and that of the server.
     pub directions: [DirectionReport; 2],
 }
@@ -184,6 +187,7 @@ impl ConnectionReport {
             handshake_s: span.map(|(start, end)| end.saturating_since(start).as_secs_f64()),
             repeated_syns: connection.handshake.repeated,
             is_closed: connection.is_closed,
+            turns: connection.turns.all().map(<[Turn]>::to_vec),
             directions: [direction(0), direction(1)],
         }
     }

@@ -35,6 +35,8 @@ pub struct RoundTrips {
     pub least_data: Option<Duration>,
     /// Smallest RTT from the capture to the receiver.
     pub far: Option<Duration>,
+    /// The newest RTT from the capture to the receiver, without those of delayed ACKs.
+    pub far_now: Duration,
     /// Smallest RTT from the capture to the sender.
     pub near: Option<Duration>,
     /// The newest RTT of the whole path.
@@ -50,6 +52,7 @@ impl RoundTrips {
     /// Takes the RTTs of the handshake: from the capture to the receiver, and to the sender.
     pub fn handshake(&mut self, far: Duration, near: Duration) {
         self.far = Some(far);
+        self.far_now = far;
         self.near = Some(near);
         self.near_now = self.shift(near);
         self.now = Some(far + near);

@@ -102,6 +102,7 @@ _Metrics = Mapping[str, float]
 
 def simulated(
     one: Direction,
+    workload: Mapping[str, Any],
     protocols: Protocols,
     probabilities: Mapping[str, float],
     path: Mapping[str, Any],
@@ -131,7 +132,7 @@ def simulated(
                     fast = {**changed, "rate": _scaled(changed["rate"], "Mbit/s", _FASTER)}
                     jobs.append(_Job(name, trial, tcp, fast, is_faster=True))
     results: dict[tuple[str, bool, bool], list[_Metrics]] = {}
-    for job, measured in zip(jobs, _results(jobs, one.bytes, show), strict=True):
+    for job, measured in zip(jobs, _results(jobs, workload, show), strict=True):
         results.setdefault((job.name, job.is_faster, job.is_random), []).append(measured)
     found, unknown = [], []
     for name in names:
@@ -219,12 +220,12 @@ def _names(
     return [name for name in _CHANGES if name not in left_out]
 
 
-def _results(jobs: Sequence[_Job], size: int, show: Show) -> list[_Metrics]:
+def _results(jobs: Sequence[_Job], workload: Mapping[str, Any], show: Show) -> list[_Metrics]:
     """Returns the metrics of simulated jobs; those of failed transfers are empty."""
     cancel = _native.Cancel()
 
     def run(job: _Job) -> _Metrics:
-        spec = specification(job.protocol, job.path, f"{size}B", trial=job.trial.number)
+        spec = specification(job.protocol, job.path, None, workload=workload, trial=job.trial.number)
         record = json.loads(_native.simulate(canonical(spec), cancel))
         try:
             return trial_of(record, spec).metrics
@@ -245,12 +246,20 @@ def _results(jobs: Sequence[_Job], size: int, show: Show) -> list[_Metrics]:
 
 def _interval(trials: Sequence[_Metrics]) -> Interval:
     """Returns the median: between two groups of durations, the mean would be that of no transfer."""
-    values = [one["completion_s"] for one in trials if "completion_s" in one]
+    values = [time for one in trials if (time := _duration(one)) is not None]
     if not values:
         return Interval(math.nan, math.nan, math.nan)
     middle = statistics.median(values)
     found = prediction_interval(values, MODEL_ERROR)
     return Interval(middle, min(found.low, middle), max(found.high, middle))
+
+
+def _duration(metrics: _Metrics) -> float | None:
+    """Returns the time from the first data to its last ACK; of requests, to the last answer."""
+    if "completion_s" in metrics:
+        return metrics["completion_s"]
+    whole, setup = metrics.get("fct_mean_s"), metrics.get("setup_s")
+    return None if whole is None or setup is None else whole - setup
 
 
 def _mean(trials: Sequence[_Metrics], metric: str) -> float | None:

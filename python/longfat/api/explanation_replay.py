@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from longfat.api import explanation_changes
 from longfat.api import explanation_senders as senders
 from longfat.api.diagnosis_study import TRUESIZE
 from longfat.api.explanation_losses import independent_losses, same_losses, shows_queue
+from longfat.api.explanation_workload import workload
 
 if TYPE_CHECKING:
     from longfat.analysis.captures.explained import Direction
@@ -28,6 +29,7 @@ _ASSUMED_QUEUE = 100
 _MOST_BYTES = 500e6
 """Data of a replay."""
 _MOST_PAUSES = 0.1
+_BUSY = "takes more than a tenth of the time, which no change of the network shortens"
 _SEGMENT = 1500
 _UNMODELLED = {
     explained.POLICER: "a policer drops packets, which the simulated path does not have",
@@ -39,10 +41,14 @@ _UNMODELLED = {
 """Limits whose transfers are not simulated, with the reason."""
 
 
-def path_model(one: Direction) -> dict[str, Any]:
-    """Returns the path of a direction as the table of a study. Raises ValueError if it is not known."""
+def path_model(one: Direction, payload: float | None = None) -> dict[str, Any]:
+    """Returns the path of a direction as the table of a study, by default with the captured rate of the link.
+
+    Raises:
+        ValueError: if the path is not known.
+    """
     figures = one.path
-    base, payload = figures["base_rtt_s"], figures["rate_bps"] or figures["peak_bps"]
+    base, payload = figures["base_rtt_s"], payload or figures["rate_bps"] or figures["peak_bps"]
     if not base or not payload:
         raise ValueError("the capture has too few packets to know the path")
     rate = one.on_wire(payload)
@@ -71,10 +77,16 @@ def protocol_model(one: Direction, controller: str) -> dict[str, Any]:
     if one.limits.get(explained.WINDOW, 0.0) >= _MOST_PAUSES:
         memory = math.ceil(one.path["window"] * TRUESIZE / one.path["mss"])
         found |= {"receive_buffer": f"{memory}B"}
-    if one.limits.get(explained.SENDER, 0.0) >= _MOST_PAUSES:
+    if one.limits.get(explained.SENDER, 0.0) >= _MOST_PAUSES and one.path["flight"] < _largest_message(one):
         memory = math.ceil(one.path["flight"] * TRUESIZE / one.path["mss"])
         found |= {"send_buffer": f"{memory}B"}
     return found
+
+
+def _largest_message(one: Direction) -> int:
+    """Returns the bytes of the largest message; without messages, all of them."""
+    own = [turn["bytes"] for turn in one.connection["turns"] or () if turn["is_client"] == one.is_client]
+    return max(own, default=one.bytes)
 
 
 def replay(one: Direction, trials: int, show: Show) -> Replay:
@@ -85,31 +97,49 @@ def replay(one: Direction, trials: int, show: Show) -> Replay:
     except ValueError as error:
         return Replay(captured, {}, {}, problem=str(error))
     made = Replay(captured, path, {}, is_queue_assumed=is_queue_assumed(one))
-    if problem := _unsuitable(one):
+    data = workload(one)
+    if problem := _unsuitable(one, data):
         return replace(made, problem=problem)
-    # With the losses of the capture, and without random ones, all trials are alike.
-    same = same_losses(one, path)
+    assert data is not None
     show("simulation of the sender")
     protocols = {name: protocol_model(one, name) for name in CONTROLLERS}
-    found = senders.simulated(protocols, same, one)
-    controllers = senders.probabilities(one, found)
-    best = max(controllers, key=lambda name: controllers[name], default=None)
-    if best is None:
-        return made
-    duration = prediction_interval([found[best].document["duration_s"]] * 2, explanation_changes.MODEL_ERROR)
-    made = replace(made, controllers=controllers, simulated=duration)
-    if abs(duration.value / captured - 1) > REPRODUCED:
-        text = f"the simulation takes {duration.value / captured:.2f} times as long as the capture"
-        return replace(made, problem=text)
-    changes, unknown = explanation_changes.simulated(one, protocols, controllers, path, trials, show)
-    return replace(made, changes=changes, unknown=unknown)
+    # Messages with pauses can hide the rate: the largest one that was seen may be that of the link.
+    peak = one.path["peak_bps"]
+    paths = [path, path_model(one, peak)] if data["kind"] != "file" and peak else [path]
+    for tried in paths:
+        # With the losses of the capture, and without random ones, all trials are alike.
+        found = senders.simulated(protocols, same_losses(one, tried), data, one)
+        controllers = senders.probabilities(one, found)
+        best = max(controllers, key=lambda name: controllers[name], default=None)
+        if best is None:
+            return made
+        simulated = found[best].document["duration_s"]
+        duration = prediction_interval([simulated] * 2, explanation_changes.MODEL_ERROR)
+        made = replace(
+            made,
+            model=tried,
+            controllers=controllers,
+            simulated=duration,
+            is_rate_peak=tried is not path,
+            messages=len(data.get("objects", [None])),
+        )
+        if abs(simulated / captured - 1) <= REPRODUCED:
+            changes, unknown = explanation_changes.simulated(
+                one, data, protocols, controllers, tried, trials, show
+            )
+            return replace(made, changes=changes, unknown=unknown)
+    text = f"the simulation takes {simulated / captured:.2f} times as long as the capture"
+    return replace(made, problem=text)
 
 
-def _unsuitable(one: Direction) -> str | None:
-    """Returns why a transfer is not simulated; None if it is."""
-    pauses = one.limits.get(explained.APPLICATION, 0.0) + one.limits.get(explained.STALL, 0.0)
-    if pauses > _MOST_PAUSES:
-        return "the applications take more than a tenth of the time, which no change of the network shortens"
+def _unsuitable(one: Direction, data: Mapping[str, Any] | None) -> str | None:
+    """Returns why a transfer with a workload is not simulated; None if it is."""
+    if data is None:
+        return "the applications exchange too many messages to simulate (more than 1,000)"
+    if one.limits.get(explained.STALL, 0.0) > _MOST_PAUSES:
+        return f"the receiving application {_BUSY}"
+    if data["kind"] == "file" and one.limits.get(explained.APPLICATION, 0.0) > _MOST_PAUSES:
+        return f"the application {_BUSY}"
     if one.connection["multipath"] is not None:
         return "a subflow of Multipath TCP is not simulated without the others"
     for limit, text in _UNMODELLED.items():

@@ -34,7 +34,10 @@ _MOST_DISTANCE = 50.0
 
 
 def simulated(
-    protocols: Mapping[str, Mapping[str, Any]], path: Mapping[str, Any], one: Direction
+    protocols: Mapping[str, Mapping[str, Any]],
+    path: Mapping[str, Any],
+    workload: Mapping[str, Any],
+    one: Direction,
 ) -> dict[str, Direction]:
     """Returns the transfer of a direction with each protocol by name; failed transfers are absent."""
     side: Side = "receiver" if one.path["position"] == "receiver" else "sender"
@@ -42,11 +45,13 @@ def simulated(
     def run(name: str, protocol: Mapping[str, Any], folder: str) -> list[Direction]:
         file = File(folder) / f"{name}.pcapng"
         try:
-            trace(protocol, path, f"{one.bytes}B", pcapng=file, side=side, snap=_SNAP, samples=False)
+            trace(protocol, path, workload=workload, pcapng=file, side=side, snap=_SNAP, samples=False)
         except TransferError:
             return []
         document = json.loads(_native.explain_capture(str(file), lambda _: None))
-        return [explained.directions(one)[0] for one in document["connections"][:1]]
+        # The sender opens the connection.
+        both = [explained.directions(one) for one in document["connections"][:1]]
+        return [sent for directions in both for sent in directions if sent.is_client]
 
     with tempfile.TemporaryDirectory() as folder:
         work: list[Callable[[], list[Direction]]] = [

@@ -543,8 +543,13 @@ class WorkloadPageObjectsKeys(TypedDict, total=False):
     pause: str
     """Time between that arrival, or the start, and the requests, such as the time to parse a script, at
     most "60min"; default "0s"."""
+    request: str
+    """Size of each request with its headers, from "1B" to "1GB"; default: request_size of the workload."""
     size: str
     """Size of each response with its headers, from "1B" to "1GB"."""
+    work: str
+    """Time that the server takes for each response, such as that of a database, at most "60min"; default
+    "0s"."""
 
 
 WorkloadKind = Literal[

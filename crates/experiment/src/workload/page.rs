@@ -31,6 +31,10 @@ omit_unset! {
         pub after: Option<u32>,
         /// Time between that arrival, or the start, and the requests, such as the time to parse a script, at most "60min"; default "0s".
         pub pause: Option<Duration>,
+        /// Size of each request with its headers, from "1B" to "1GB"; default: request_size of the workload.
+        pub request: Option<Size>,
+        /// Time that the server takes for each response, such as that of a database, at most "60min"; default "0s".
+        pub work: Option<Duration>,
     }
 }
 
@@ -51,6 +55,8 @@ pub struct Exchanges {
     pub after: Option<usize>,
     /// Time from then on, or from the start of the flow.
     pub pause: Duration,
+    /// Time that the server takes for each response.
+    pub work: Duration,
 }
 
 impl WorkloadConfig {
@@ -67,13 +73,14 @@ impl WorkloadConfig {
         match self.kind {
             WorkloadKind::WebPage => {
                 let groups = self.objects.iter().flatten().map(|objects| Exchanges {
-                    request,
+                    request: objects.request.map_or(request, Size::bytes),
                     response: objects.size.bytes(),
                     count: objects.count.unwrap_or(1),
                     rounds: 1,
                     think: Duration::ZERO,
                     after: objects.after.map(|group| group as usize),
                     pause: objects.pause.unwrap_or_default(),
+                    work: objects.work.unwrap_or_default(),
                 });
                 Some(groups.collect())
             }
@@ -86,6 +93,7 @@ impl WorkloadConfig {
                     think: self.think.unwrap_or_default(),
                     after: None,
                     pause: Duration::ZERO,
+                    work: Duration::ZERO,
                 };
                 Some(vec![one; self.streams? as usize])
             }
@@ -127,12 +135,12 @@ impl WorkloadConfig {
             let mut report = |key: &str, message: String| {
                 problems.push(Problem::new(key, message).within(&format!("objects[{number}]")));
             };
-            let size = group.size.bytes();
-            if !(1..=MAX_SIZE).contains(&size) {
-                report(
-                    "size",
-                    format!("\"{}\" is out of range: \"1B\" to \"1GB\"", group.size),
-                );
+            for (key, size) in [("size", Some(group.size)), ("request", group.request)] {
+                if let Some(size) = size
+                    && !(1..=MAX_SIZE).contains(&size.bytes())
+                {
+                    report(key, format!("\"{size}\" is out of range: \"1B\" to \"1GB\""));
+                }
             }
             if group.count == Some(0) {
                 report("count", format!("0 is out of range: 1 to {MAX_OBJECTS}"));
@@ -143,8 +151,10 @@ impl WorkloadConfig {
                     format!("must be the number of an earlier group, below {number}"),
                 );
             }
-            if group.pause.is_some_and(|pause| pause > Duration::from_secs(3600)) {
-                report("pause", "is out of range: at most \"60min\"".to_owned());
+            for (key, time) in [("pause", group.pause), ("work", group.work)] {
+                if time.is_some_and(|time| time > Duration::from_secs(3600)) {
+                    report(key, "is out of range: at most \"60min\"".to_owned());
+                }
             }
         }
     }
@@ -175,11 +185,15 @@ mod tests {
             many[0].starts_with("objects: 1 groups with 10001 objects"),
             "{many:?}"
         );
-        let found = page(json!([{"size": "2GB", "after": 0, "count": 0, "pause": "61min"}, {"size": "1kB"}]));
-        for (key, found) in ["size", "count", "after", "pause"].into_iter().zip(&found) {
+        let found = page(
+            json!([{"size": "2GB", "after": 0, "count": 0, "pause": "61min", "request": "2GB", "work": "61min"},
+            {"size": "1kB"}]),
+        );
+        let keys = ["size", "request", "count", "after", "pause", "work"];
+        for (key, found) in keys.into_iter().zip(&found) {
             assert!(found.starts_with(&format!("objects[0].{key}: ")), "{found}");
         }
-        assert_eq!(found.len(), 4);
+        assert_eq!(found.len(), keys.len());
         let missing = problems(json!({"kind": "web-page"}));
         assert!(
             missing[0].starts_with("objects: the key is missing"),

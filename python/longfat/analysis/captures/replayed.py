@@ -27,7 +27,9 @@ class Replay:
     simulation, or why there are no changes. `simulated` is that with the nearest controller.
     `unknown` names the changes without a prediction because their durations depend on the rate of the
     bottleneck, which the capture does not show. `is_queue_assumed` states that no loss shows the size of the
-    bottleneck's queue.
+    bottleneck's queue, and `is_rate_peak` that the rate of the model is the largest one that was seen, because
+    the usual one does not reproduce the capture. `messages` is the number of messages of the sender, which the
+    peer answers or pauses follow; 1 for a file.
     """
 
     captured: float
@@ -38,6 +40,8 @@ class Replay:
     unknown: tuple[str, ...] = ()
     problem: str | None = None
     is_queue_assumed: bool = False
+    is_rate_peak: bool = False
+    messages: int = 1
 
     @property
     def controller(self) -> str | None:
@@ -54,6 +58,8 @@ class Replay:
             "unknown": list(self.unknown),
             "model": dict(self.model),
             "is_queue_assumed": self.is_queue_assumed,
+            "is_rate_peak": self.is_rate_peak,
+            "messages": self.messages,
             "changes": [
                 {"name": one.name, "duration_s": one.duration.to_json(), "rtt_p50_s": one.rtt}
                 for one in self.changes

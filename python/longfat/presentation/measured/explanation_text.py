@@ -187,6 +187,10 @@ def replayed(replay: Replay) -> list[str]:
         return [*found, "No predictions: the simulated transfer failed"]
     simulated = with_bounds(replay.simulated, 1.0)
     basis = f"nearest of {len(replay.controllers)} controllers"
+    if replay.messages > 1:
+        basis += f", {replay.messages} messages with their pauses"
+    if replay.is_rate_peak:
+        basis += f", largest rate that was seen, {replay.model['rate']}"
     if replay.is_queue_assumed:
         basis += f", assumed queue of {replay.model['queue']}"
     text = f"Simulated: {simulated} s (captured {digits(replay.captured)} s; {basis})."
