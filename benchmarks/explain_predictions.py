@@ -44,9 +44,20 @@ CAUSES = (
     explained.LOSS,
     explained.LATENCY,
     explained.BUFFERBLOAT,
+    explained.BURSTS,
+    cases.REQUESTS,
 )
 Settings = tuple[dict[str, Any], dict[str, Any]]
 """Protocol and path."""
+KINDS = {**cases.CASES["netns"], cases.REQUESTS: cases.requests}
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """What is sent, and the end whose packets are captured: that of the data."""
+
+    workload: dict[str, Any]
+    side: str
 
 
 def _without(table: dict[str, Any], *keys: str) -> dict[str, Any]:
@@ -85,50 +96,63 @@ def _real_time() -> Iterator[None]:
         os.sched_setscheduler(0, *before)
 
 
-def _trial(settings: Settings, size: int, seed: int, file: Path | None = None) -> tuple[float, float]:
-    """Returns the emulator's maximum lateness and the duration between kernels in s."""
-    written = {} if file is None else {"pcapng": file, "snap": 96}
+def _trial(settings: Settings, sent: Transfer, seed: int, file: Path) -> tuple[float, float]:
+    """Returns the emulator's maximum lateness and the duration of the captured data between kernels in s."""
     with _real_time():
-        found = lf.trace(*settings, f"{size}B", world="netns", seed=seed, samples=False, **written)
+        found = lf.trace(
+            *settings,
+            workload=sent.workload,
+            world="netns",
+            seed=seed,
+            samples=False,
+            pcapng=file,
+            snap=96,
+            side=sent.side,  # type: ignore[arg-type]
+        )
     (metrics,) = found.metrics.values()
-    return metrics["emulator_late_max_s"], metrics["completion_s"]
+    one = lf.explain(file, replay=False).one
+    if one is None:
+        raise ValueError(f"{file}: no data")
+    return metrics["emulator_late_max_s"], one.document["duration_s"]
 
 
-def measured(settings: Settings, size: int, seeds: Sequence[int]) -> list[float]:
+def measured(settings: Settings, sent: Transfer, seeds: Sequence[int]) -> list[float]:
     """Returns the duration between kernels in s for each seed; several trials run at once."""
-    if len(seeds) == 1:
-        return [punctual(settings, size, seeds[0])]
-    with ThreadPoolExecutor(len(seeds)) as pool:
-        return [duration for _, duration in pool.map(lambda seed: _trial(settings, size, seed), seeds)]
+    with tempfile.TemporaryDirectory() as folder:
+        files = [Path(folder) / f"{seed}.pcapng" for seed in seeds]
+        if len(seeds) == 1:
+            return [punctual(settings, sent, seeds[0], files[0])]
+        with ThreadPoolExecutor(len(seeds)) as pool:
+            trials = pool.map(lambda one: _trial(settings, sent, *one), zip(seeds, files, strict=True))
+            return [duration for _, duration in trials]
 
 
-def punctual(settings: Settings, size: int, seed: int, file: Path | None = None) -> float:
-    """Returns the duration of the first punctual trial, or of the least late one; its packets are kept.
+def punctual(settings: Settings, sent: Transfer, seed: int, file: Path) -> float:
+    """Returns the duration of the first punctual trial, or of the least late one, and writes its packets.
 
     Transfers with random losses leave queues empty, so that they have one attempt.
     """
     found = []
     for number in range(1 if "loss" in settings[1] else ATTEMPTS):
-        written = None if file is None else file.with_suffix(f".{number}")
-        found.append((*_trial(settings, size, seed, written), written))
+        written = file.with_suffix(f".{number}")
+        found.append((*_trial(settings, sent, seed, written), written))
         if found[-1][0] <= PUNCTUAL_S:
             break
     least = min(found, key=lambda one: one[0])
     for *_, written in found:
-        if file is not None and written is not None:
-            if written == least[2]:
-                written.replace(file)
-            else:
-                written.unlink()
+        if written == least[2]:
+            written.replace(file)
+        else:
+            written.unlink()
     return least[1]
 
 
-def size_of(cause: str, made: cases.Case) -> int:
-    """Returns the size of a file: what the path carries in some seconds, with losses a tenth of it."""
-    if cause == explained.LATENCY:
-        return int(made.workload["size"].removesuffix("kB")) * 1000
+def transfer_of(cause: str, made: cases.Case) -> Transfer:
+    """Returns what is sent: a file that the path carries in some seconds, with losses a tenth of it."""
+    if made.workload["kind"] in ("file", "request-response"):
+        return Transfer(made.workload, made.side or "sender")
     seconds = 0.5 if cause == explained.LOSS else 4
-    return int(made.rate * 1e6 / 8 * seconds)
+    return Transfer({"kind": "file", "size": f"{int(made.rate * 1e6 / 8 * seconds)}B"}, "sender")
 
 
 @dataclass
@@ -147,12 +171,12 @@ class Comparison:
     def compare(self, cause: str, number: int, made: cases.Case) -> None:
         """Captures a transfer, predicts changes, measures them, and prints each."""
         assert made.path is not None
-        size = size_of(cause, made)
+        sent = transfer_of(cause, made)
         file = self.folder / f"{self.seed}-{cause.replace(' ', '-')}-{number}.pcapng"
         # With the same seed, captures of all paths would have about the same losses.
         seeds = random.Random(f"{self.seed} {cause} {number}").sample(range(1, 10**6), self.trials)
         if not file.exists():
-            punctual((made.protocol, made.path), size, seeds[0], file)
+            punctual((made.protocol, made.path), sent, seeds[0], file)
         replay = lf.explain(file).replay
         if replay is None or replay.problem is not None:
             self.silent += 1
@@ -167,7 +191,7 @@ class Comparison:
             trials = self.trials if "loss" in settings[1] else 1
             try:
                 if change.name not in known:
-                    known[change.name] = measured(settings, size, seeds[:trials])
+                    known[change.name] = measured(settings, sent, seeds[:trials])
                     durations.write_text(json.dumps(known))
             except (OSError, ValueError) as error:
                 self.failed += 1
@@ -213,7 +237,7 @@ def main() -> None:
         for cause in given.causes or CAUSES:
             draw = random.Random(f"{given.seed} {cause}")
             for number in range(given.captures):
-                comparison.compare(cause, number, cases.CASES["netns"][cause](draw, cases.LOSS_BASED))
+                comparison.compare(cause, number, KINDS[cause](draw, cases.LOSS_BASED))
     comparison.summary()
     if comparison.failed:
         sys.exit(f"{comparison.failed} measurements failed")

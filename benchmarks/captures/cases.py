@@ -12,6 +12,8 @@ from captures import programs
 from longfat.analysis.captures import explained
 
 PARTS = Path(__file__).with_name("parts.py")
+REQUESTS = "requests"
+"""Not a cause: requests have several, and predictions."""
 LOSS_BASED = ("reno", "cubic")
 IN_SIMULATOR = ("reno", "cubic", "bbr", "bbr1", "vegas")
 
@@ -153,6 +155,23 @@ def bursts(draw: random.Random, _: tuple[str, ...]) -> Case:
     }
     queue = max(20, int(held * draw.uniform(0.08, 0.2)))
     return Case(rtt, rate, tcp(draw.choice(LOSS_BASED)), path(rate, rtt, queue), workload)
+
+
+def requests(draw: random.Random, controllers: tuple[str, ...]) -> Case:
+    """Requests with pauses of the client: uploads, or downloads that are captured at the server."""
+    rate, rtt = draw.choice([5, 10, 20, 50, 100]), draw.uniform(0.01, 0.1)
+    large, small = f"{draw.randint(20, 300)}kB", f"{draw.randint(50, 500)}B"
+    is_upload = draw.random() < 0.5
+    workload = {
+        "kind": "request-response",
+        "request_size": large if is_upload else small,
+        "response_size": small if is_upload else large,
+        "requests": draw.randint(10, 30),
+        "think": f"{draw.uniform(5, 200):.0f}ms",
+    }
+    queue = max(50, int(packets(rate, rtt)))
+    side = "sender" if is_upload else "receiver"
+    return Case(rtt, rate, tcp(draw.choice(controllers)), path(rate, rtt, queue), workload, side=side)
 
 
 def pacing(draw: random.Random, _: tuple[str, ...]) -> Case:

@@ -322,10 +322,19 @@ impl Stack {
     /// Writes as many bytes as the send buffer has room for; returns their number.
     /// [`Writable`](ConnectionEvent::Writable) follows once there is room for more.
     pub fn write(&mut self, now: Instant, id: StreamId, bytes: &[u8]) -> usize {
+        self.append(now, id, bytes, false)
+    }
+
+    /// As [`write`](Self::write), but a partial segment waits because more writes follow at once.
+    pub fn write_more(&mut self, now: Instant, id: StreamId, bytes: &[u8]) -> usize {
+        self.append(now, id, bytes, true)
+    }
+
+    fn append(&mut self, now: Instant, id: StreamId, bytes: &[u8], more: bool) -> usize {
         let written = self
             .streams
             .get_mut(id)
-            .map_or(0, |stream| stream.write(now, bytes));
+            .map_or(0, |stream| stream.write(now, bytes, more));
         self.settle(id);
         written
     }

@@ -75,8 +75,13 @@ impl Stream {
     }
 
     /// Writes as many bytes as the send buffer has room for.
-    pub(crate) fn write(&mut self, now: Instant, bytes: &[u8]) -> usize {
-        let count = self.connection.write(now, bytes.len() as u64) as usize;
+    pub(crate) fn write(&mut self, now: Instant, bytes: &[u8], more: bool) -> usize {
+        let length = bytes.len() as u64;
+        let count = if more {
+            self.connection.write_more(now, length)
+        } else {
+            self.connection.write(now, length)
+        } as usize;
         self.sent.append(&bytes[..count]);
         count
     }

@@ -53,7 +53,8 @@ pub(super) fn send(
     }
 }
 
-/// Writes `bytes` bytes, or as many as the duration of the trial allows.
+/// Writes `bytes` bytes, or as many as the duration of the trial allows, to the kernel as one write: parts before the last
+/// one state that more follows (`MSG_MORE`), or each would end with a small segment, and Nagle's algorithm hold back the last.
 pub(super) fn write(
     context: &TrialContext<'_>,
     flow: &Flow,
@@ -64,11 +65,9 @@ pub(super) fn write(
     flow.first_data_at.note(context.clock.now());
     while bytes > 0 {
         let part = CHUNK.min(usize::try_from(bytes).unwrap_or(CHUNK));
-        match send_to(
-            &*socket,
-            &chunk[..part],
-            SendFlags::DONTWAIT | SendFlags::NOSIGNAL,
-        ) {
+        let mut flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        flags.set(SendFlags::MORE, bytes > part as u64);
+        match send_to(&*socket, &chunk[..part], flags) {
             Ok(taken) => bytes -= taken as u64,
             Err(Errno::INTR) => {}
             // EINPROGRESS: the SYN left with these bytes.

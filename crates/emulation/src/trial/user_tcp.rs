@@ -143,7 +143,12 @@ impl<'a> End<'a> {
                 length: part as u32,
             };
             pattern::fill(range, &mut self.buffer[..part]);
-            let taken = stack.write(now, id, &self.buffer[..part]) as u64;
+            let bytes = &self.buffer[..part];
+            let taken = if part as u64 == pipe.waiting {
+                stack.write(now, id, bytes)
+            } else {
+                stack.write_more(now, id, bytes)
+            } as u64;
             if taken == 0 {
                 return;
             }

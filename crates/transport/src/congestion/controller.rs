@@ -172,6 +172,11 @@ pub trait Controller: std::fmt::Debug + Send {
     fn ssthresh(&self) -> Option<u64> {
         None
     }
+    /// Returns the congestion windows that the send buffer has room for, so that fast recovery can send new data (`sndbuf_expand`
+    /// of Linux).
+    fn buffered_windows(&self) -> u64 {
+        2
+    }
     /// Returns whether [`on_sent`](Self::on_sent) may change the [outputs](Self::outputs), which are then read after each packet.
     fn changes_on_sent(&self) -> bool {
         true

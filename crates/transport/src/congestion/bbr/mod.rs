@@ -343,6 +343,11 @@ impl Bbr {
 }
 
 impl Controller for Bbr {
+    /// A third window: BBR may enter slow start in recovery (`bbr_sndbuf_expand` of Linux).
+    fn buffered_windows(&self) -> u64 {
+        3
+    }
+
     fn on_sent(&mut self, now: Instant, bytes: u64, bytes_in_flight: u64) {
         self.in_flight = bytes_in_flight;
         // Pacing limits as well, but only the window counts here.

@@ -389,6 +389,11 @@ impl Bbr1 {
 }
 
 impl Controller for Bbr1 {
+    /// A third window: BBR may enter slow start in recovery (`bbr_sndbuf_expand` of Linux).
+    fn buffered_windows(&self) -> u64 {
+        3
+    }
+
     fn on_sent(&mut self, _now: Instant, bytes: u64, bytes_in_flight: u64) {
         self.in_flight = bytes_in_flight;
         if bytes_in_flight <= bytes && self.delivered > 0 {

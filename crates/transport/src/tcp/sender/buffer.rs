@@ -6,8 +6,6 @@ use crate::tcp::parameters::Parameters;
 /// Size of a buffer's descriptor in Linux (`struct sk_buff`, rounded up to a cache line). The remaining overhead of a
 /// segment shares one allocation with the headers, whose size is a power of two.
 const DESCRIPTOR: u64 = 256;
-/// Congestion windows that the buffer has room for, so that fast recovery can send new data (`tcp_sndbuf_expand`).
-const WINDOWS: u64 = 2;
 /// Minimum window in that calculation (`TCP_INIT_CWND`).
 const MIN_WINDOW: u64 = 10;
 
@@ -29,8 +27,8 @@ pub struct SendBuffer {
 }
 
 impl SendBuffer {
-    /// Returns a buffer for segments of `segment` payload bytes.
-    pub fn new(parameters: &Parameters, segment: u32) -> Self {
+    /// Returns a buffer for segments of `segment` payload bytes. With autotuning, it has room for so many congestion `windows`.
+    pub fn new(parameters: &Parameters, segment: u32, windows: u64) -> Self {
         let mut buffer = Self {
             memory: if parameters.send_autotuning {
                 0
@@ -46,7 +44,7 @@ impl SendBuffer {
             segment: 0,
         };
         buffer.set_segment(segment);
-        buffer.expand(MIN_WINDOW);
+        buffer.expand(MIN_WINDOW, windows);
         buffer
     }
 
@@ -100,14 +98,14 @@ impl SendBuffer {
         self.grows && self.memory < self.most
     }
 
-    /// Grows the buffer for a congestion window of `window` segments.
-    pub fn expand(&mut self, window: u64) {
+    /// Grows the buffer for `windows` congestion windows of `window` segments.
+    pub fn expand(&mut self, window: u64, windows: u64) {
         if !self.may_grow() {
             return;
         }
         let in_header = self.overhead.saturating_sub(DESCRIPTOR);
         let each = (self.mss.max(self.segment) + in_header).next_power_of_two() + DESCRIPTOR;
-        let needed = WINDOWS * window.max(MIN_WINDOW) * each;
+        let needed = windows * window.max(MIN_WINDOW) * each;
         if needed > self.memory {
             self.memory = needed.min(self.most);
             self.update_capacity();
@@ -124,10 +122,10 @@ mod tests {
     fn memory_grows_with_the_window_as_in_linux() {
         // `ss -m` of Linux 6.18 (tb), MSS 1460 with timestamps: congestion windows of 10, 20, 40, 80 and 626.
         let parameters = TcpConfig::new(Profile::Linux).parameters();
-        let mut buffer = SendBuffer::new(&parameters, 1448);
+        let mut buffer = SendBuffer::new(&parameters, 1448, 2);
         let mut seen = Vec::new();
         for window in [1, 20, 40, 80, 626, 5, 1841] {
-            buffer.expand(window);
+            buffer.expand(window, 2);
             seen.push(buffer.memory);
         }
         assert_eq!(
@@ -137,6 +135,11 @@ mod tests {
         assert!(!buffer.may_grow());
         // Linux 6.18 on the same path: at most 1841 segments unacknowledged, the last of them not full.
         assert_eq!(buffer.room(0) / 1448, 1840);
+        // BBR (`bbr_sndbuf_expand`).
+        let mut buffer = SendBuffer::new(&parameters, 1448, 3);
+        assert_eq!(buffer.memory, 69_120);
+        buffer.expand(80, 3);
+        assert_eq!(buffer.memory, 552_960);
     }
 
     #[test]
@@ -145,7 +148,7 @@ mod tests {
             send_buffer: Some(foundation::Size::from_bytes(900)),
             ..TcpConfig::new(Profile::Rfc)
         };
-        let buffer = SendBuffer::new(&config.parameters(), 100);
+        let buffer = SendBuffer::new(&config.parameters(), 100, 2);
         assert_eq!(
             buffer.room(0),
             900,
@@ -159,7 +162,7 @@ mod tests {
     fn charges_no_overhead_for_selectively_acknowledged_segments() {
         // Linux 6.18 in fast recovery: 2119 unacknowledged segments in 3,861,800 bytes of memory, otherwise enough for 1841.
         let parameters = TcpConfig::new(Profile::Linux).parameters();
-        let buffer = SendBuffer::new(&parameters, 1448);
+        let buffer = SendBuffer::new(&parameters, 1448, 2);
         // The overhead of 1165 segments was free: (2119 * 2280 - 3,861,800) / 832.
         let charged = buffer.charged(2119 * 1448, 1165);
         let memory = charged * 2280 / 1448;
@@ -169,9 +172,9 @@ mod tests {
     #[test]
     fn does_not_grow_after_set_size() {
         let parameters = TcpConfig::new(Profile::Linux).parameters();
-        let mut buffer = SendBuffer::new(&parameters, 1448);
+        let mut buffer = SendBuffer::new(&parameters, 1448, 2);
         buffer.set_size(2280 * 5);
-        buffer.expand(1000);
+        buffer.expand(1000, 2);
         assert_eq!(buffer.room(0), 1448 * 5);
         assert_eq!(buffer.room(1448 * 9), 0);
     }

@@ -126,12 +126,13 @@ impl Sender {
             parameters.initial_rto,
             parameters.max_rto,
         );
+        let buffer = SendBuffer::new(&parameters, start.segment, controller.buffered_windows());
         Self {
             controller: CachedController::new(controller, start.segment),
             estimator: Estimator::new(),
             pacer: Pacer::new(),
             scoreboard: Scoreboard::default(),
-            buffer: SendBuffer::new(&parameters, start.segment),
+            buffer,
             una: 1,
             next: 1,
             writes: Writes::new(!parameters.nagle),
@@ -261,7 +262,7 @@ impl Sender {
                 .saturating_sub(self.next);
             let window = self.window_packets();
             if self.pipe() + sendable.div_ceil(u64::from(self.segment)) < window {
-                self.buffer.expand(window);
+                self.buffer.expand(window, self.controller.buffered_windows());
             }
         }
         if self.parameters.is_linux() {
