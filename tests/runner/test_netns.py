@@ -166,3 +166,22 @@ def test_prague_controls_its_queue_over_real_packets(tmp_path: Path) -> None:
     assert _controls(metrics), metrics
     assert metrics["drops"] == 0
     assert metrics["marks"] > 300
+
+
+@pytest.mark.usefixtures("emulated")
+@pytest.mark.parametrize("stack", ["linux", "longfat"])
+def test_a_large_message_has_one_small_segment(stack: str) -> None:
+    import polars as pl
+
+    import longfat as lf
+
+    # More than the buffer of one write of the program. Small segments in between would wait for ACKs (Nagle).
+    work = {"kind": "request-response", "response_size": "89kB", "requests": 5, "think": "30ms"}
+    path = {"rate": "100Mbit/s", "delay": "5ms", "queue": "300pkt"}
+    protocol = {"kind": "tcp", "congestion": "reno"} | ({"stack": stack} if stack == "longfat" else {})
+    events = lf.trace(protocol, path, workload=work, world="netns").events
+    sent = events.filter(
+        (pl.col("what") == "send") & (pl.col("host") == "receiver") & (pl.col("length") > 0)
+    ).filter(~pl.col("retransmission"))
+    full = sent["length"].max()
+    assert sent.filter(pl.col("length") < full).height == 5
