@@ -46,6 +46,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     )
 
 
+@pytest.mark.slow
 def test_names_are_plain_and_quantities_are_numbers(run: RunResult) -> None:
     trials = run.to_polars()
     assert all(re.fullmatch(r"\w+", name, re.ASCII) for name in trials.columns), trials.columns
@@ -148,6 +149,7 @@ def test_runs_convert_to_pandas_and_arrow(run: Run) -> None:
     assert list(run.to_pandas().columns) == frame.columns
 
 
+@pytest.mark.slow
 def test_charts_in_notebooks_load_nothing(run: Run) -> None:
     with alt.renderers.enable("default"):
         chart = run.chart("goodput")

@@ -158,6 +158,7 @@ def test_a_single_flow_has_no_fairness_comparison(factory: Any) -> None:
     assert "Jain's index within 0.05 in 0 of 18 cells" in agreement_text.summary(found)[0]
 
 
+@pytest.mark.slow
 def test_the_report_shows_each_cell_with_its_verdict(factory: Any) -> None:
     page = build(slow_at_10(factory))
     text = " ".join(

@@ -91,6 +91,7 @@ def test_chart_contains_means_intervals_theory_and_source(whole_run: RunResult) 
     assert collect(whole_run, "goodput_bps").x.title == "Packet loss (%)"
 
 
+@pytest.mark.slow
 def test_chart_is_a_valid_specification(factory: Any) -> None:
     import altair as alt
 
@@ -167,6 +168,7 @@ def outside_scripts(page: str) -> str:
     return re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
 
 
+@pytest.mark.slow
 def test_report_is_self_contained(whole_run: RunResult) -> None:
     page = build(whole_run)
     parser = Sources()
@@ -178,6 +180,7 @@ def test_report_is_self_contained(whole_run: RunResult) -> None:
     assert page.count("<script") == page.count("</script>")
 
 
+@pytest.mark.slow
 def test_report_contains_study_verdicts_and_environment(whole_run: RunResult) -> None:
     page = build(whole_run)
     text = " ".join(re.sub(r"<[^>]+>", " ", outside_scripts(page)).split())

@@ -64,6 +64,7 @@ def test_the_table_has_a_column_for_each_class(run: RunResult) -> None:
     assert text.count("one") == 2, "a row per point and protocol"
 
 
+@pytest.mark.slow
 def test_a_claim_applies_to_a_class(run: RunResult) -> None:
     assert [verdict.verdict for verdict in run.claims] == ["holds"]
 
@@ -99,6 +100,7 @@ def test_flows_of_selected_cells_are_read(run: RunResult) -> None:
     assert "size_bytes" not in some.columns
 
 
+@pytest.mark.slow
 def test_distributions_read_each_flow_file_once(run: RunResult, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[Path] = []
     whole = parts.frame_of

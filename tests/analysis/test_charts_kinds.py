@@ -282,6 +282,7 @@ def test_charts_use_the_schema_version_of_altair() -> None:
     assert f"v{bundle.VEGA_LITE}." in alt.SCHEMA_URL
 
 
+@pytest.mark.slow
 def test_charts_written_as_vega_lite_are_valid() -> None:
     rates: Data = {"sweep": {"topology.bottleneck.rate": ["1Mbit/s", "2Mbit/s"]}}
     listed: list[Data] = [{}, {"sweep": {}}, rates]

@@ -248,6 +248,7 @@ def test_the_best_of_the_protocols_of_a_list() -> None:
     assert [pair.against.protocol for pair in found if pair.against] == ["reno"] * 3
 
 
+@pytest.mark.slow
 def test_a_value_is_an_expression_of_each_cell(tmp_path: Path) -> None:
     data = study(
         {"metric": "goodput", "relation": "at-most", "value": "path.rate"},

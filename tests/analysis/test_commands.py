@@ -24,6 +24,7 @@ def finished(cli: Cli, study_file: Path, tmp_path: Path) -> Path:
     return tmp_path / "done"
 
 
+@pytest.mark.slow
 def test_charts_of_a_run_are_written(cli: Cli, finished: Path, tmp_path: Path) -> None:
     for fmt in ("svg", "pdf", "png"):
         done = cli("chart", finished, "--format", fmt)

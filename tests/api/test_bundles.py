@@ -164,6 +164,7 @@ def test_a_bundle_is_repeated_by_a_fresh_process_with_another_home(tmp_path: Pat
     assert (found["identical"], found["trials"]) == (True, 200)
 
 
+@pytest.mark.slow
 def test_the_first_difference_is_named(bundled: Path, tmp_path: Path) -> None:
     def change(folder: Path) -> None:
         for part in (folder / "records").glob("part-*"):
@@ -218,6 +219,7 @@ def test_another_version_is_refused(bundled: Path, tmp_path: Path) -> None:
     ).identical
 
 
+@pytest.mark.slow
 def test_an_interrupted_repetition_resumes(
     bundled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

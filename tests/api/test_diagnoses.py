@@ -70,6 +70,7 @@ def test_all_controllers_of_single_paths_are_simulated(cli: Cli) -> None:
     assert set(CONTROLLERS) == kinds - COUPLED - {"fixed", "dctcp", "prague", "copa", "vivace", "ledbat++"}
 
 
+@pytest.mark.slow
 def test_the_study_and_the_document_continue_a_diagnosis(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "model.toml").write_text('[path]\nrate = "20Mbit/s"\ndelay = "20ms"\nloss = "2%"\n')
     words = ("--repeats", 2, "--study", "study.toml", "--json")

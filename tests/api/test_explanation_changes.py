@@ -64,6 +64,7 @@ def test_few_losses_leave_their_probability_open(lossy: Direction) -> None:
     assert _width(few["no random loss"]) == pytest.approx(_width(many["no random loss"]), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_probabilities_of_loss_are_those_of_the_binomial_distribution(
     lossy: Direction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,6 +126,7 @@ def test_changes_that_depend_on_an_unknown_rate_have_no_prediction(tmp_path: Pat
     assert not {one.name for one in changes} & set(unknown)
 
 
+@pytest.mark.slow
 def test_intervals_contain_what_a_small_difference_of_the_rtt_decides(tmp_path: Path) -> None:
     path, size, reno = {"rate": "50Mbit/s", "delay": "32.3ms"}, "25MB", {"kind": "tcp", "congestion": "reno"}
 

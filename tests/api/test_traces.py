@@ -40,6 +40,7 @@ def test_metrics_are_those_of_simulate(traces: lf.Traces) -> None:
     assert traces.metrics["cubic"] == lf.simulate("cubic", PATH, duration="1s").metrics
 
 
+@pytest.mark.slow
 def test_a_trace_displays_itself(traces: lf.Traces) -> None:
     assert len(repr(traces)) < 1000
     assert "<svg" in traces._repr_html_()

@@ -133,6 +133,7 @@ def test_an_unknown_suffix_is_refused(cli: Cli, tmp_path: Path) -> None:
     assert "allowed: .xml" in done.stderr
 
 
+@pytest.mark.slow
 def test_compare_reports_changed_cells(cli: Cli, tmp_path: Path) -> None:
     for name, loss in (("before", "1%"), ("after", "4%"), ("again", "1%")):
         assert cli("run", study(tmp_path, loss), "--out", tmp_path / name).returncode == 0
@@ -285,6 +286,7 @@ def test_the_comparison_displays_itself(cli: Cli, tmp_path: Path) -> None:
     assert "<table" in found._repr_html_()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("least", "code"), [("1Mbit/s", 0), ("9.9Mbit/s", 3)])
 def test_the_action_gates(least: str, code: int, tmp_path: Path) -> None:
     action = yaml.safe_load((ROOT / ".github/actions/longfat-study/action.yml").read_text())

@@ -22,6 +22,7 @@ Data = dict[str, Any]
 Write = Callable[..., Path]
 
 
+@pytest.mark.slow
 def test_several_studies_are_run_one_after_the_other(cli: Cli, write: Any, data: Data) -> None:
     one, other = write(data, "one.toml"), write(data | {"seed": 8}, "other.toml")
     results = json.loads(cli("run", one, other, "--json").stdout)
@@ -126,6 +127,7 @@ def test_quick_runs_are_marked_and_stored_separately(
     assert load_run(tmp_path / "runs" / "small-quick").study.cuts == ["20 of 21 trials"]
 
 
+@pytest.mark.slow
 def test_too_few_trials_for_the_claims_are_named_before_they_run(data: Data, write: Write, cli: Cli) -> None:
     claim = {
         "id": "c",
@@ -141,6 +143,7 @@ def test_too_few_trials_for_the_claims_are_named_before_they_run(data: Data, wri
     assert "cannot decide" not in cli("run", study, "--repeats", "3").stderr
 
 
+@pytest.mark.slow
 def test_fresh_starts_over(data: Data, write: Write, cli: Cli) -> None:
     study = write(data)
     cli("run", study)

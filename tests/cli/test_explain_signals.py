@@ -106,6 +106,7 @@ def test_ctrl_c_before_the_first_packet_ends_the_command(start: Start, capture: 
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_ctrl_c_during_simulations_leaves_no_file(start: Start, capture: Path, tmp_path: Path) -> None:
     report, model = tmp_path / "report.html", tmp_path / "model.toml"
     process = start(capture, "--trials", "1000", "--out", report, "--model", model)

@@ -203,6 +203,7 @@ os._exit(0)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")
 def test_processes_without_parent_end_with_their_submission(tmp_path: Path) -> None:
     module, file = tmp_path / "orphan.py", tmp_path / "pid"
@@ -218,6 +219,7 @@ def _grades(tmp_path: Path, *found: grading.Submission) -> list[grading.Grade]:
     return grading.grades(list(found), lab, seconds=60, memory=2 * 10**9, jobs=1, done=lambda _: None)
 
 
+@pytest.mark.slow
 def test_errors_contain_no_control_characters(tmp_path: Path) -> None:
     module = tmp_path / "escapes.py"
     module.write_text('raise ValueError("\\x1b]0;owned\\x07\\x1b[2J")', encoding="utf-8")
@@ -241,6 +243,7 @@ def test_signals_without_a_name_are_reported(tmp_path: Path) -> None:
     assert grade.error.endswith("(40)")
 
 
+@pytest.mark.slow
 def test_the_analysis_of_a_submission_fits_into_its_limit(tmp_path: Path) -> None:
     (tmp_path / "lab.toml").write_text(LAB.replace('"4s"', '"2s"'), encoding="utf-8")
     study = tmp_path / "study.toml"
@@ -293,6 +296,7 @@ def test_stopped_grades_start_no_process(tmp_path: Path) -> None:
     assert not (tmp_path / "ran").exists()
 
 
+@pytest.mark.slow
 def test_files_of_a_submission_are_limited(tmp_path: Path) -> None:
     (tmp_path / "lab.toml").write_text(LAB, encoding="utf-8")
     module = tmp_path / "writes.py"

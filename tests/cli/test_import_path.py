@@ -46,6 +46,7 @@ def test_trial_processes_ignore_modules_in_the_current_folder(
     assert not (hostile / MARK).exists()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("emulated")
 def test_capacity_measurement_ignores_modules_in_the_current_folder(
     hostile: Path, monkeypatch: pytest.MonkeyPatch

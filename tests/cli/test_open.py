@@ -18,6 +18,7 @@ def _runs(cli: Cli, write: Callable[..., Path], data: Data) -> None:
         cli("run", study)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_runs")
 def test_the_index_links_all_reports(cli: Cli, tmp_path: Path) -> None:
     done = cli("open", "--no-browser")

@@ -130,6 +130,7 @@ def test_curl_uses_the_relay_as_proxy(mode: str, website: str, tmp_path: Path) -
         assert relay.report["unreachable"] == 1
 
 
+@pytest.mark.slow
 def test_pgbench_completes(launch: Launch, tmp_path_factory: pytest.TempPathFactory) -> None:
     pgbench = program("pgbench")
     folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"))

@@ -80,6 +80,7 @@ def test_verdicts_have_numbers(cli: Cli, data: Data, write: Write) -> None:
     assert 1 <= figures["agreeing"] <= figures["comparisons"]
 
 
+@pytest.mark.slow
 def test_changed_settings_have_their_own_folder(cli: Cli, data: Data, write: Write, tmp_path: Path) -> None:
     study = write(data)
     cli("run", study)

@@ -307,6 +307,7 @@ def test_a_wrong_schedule_is_refused(text: str, reported: str, tmp_path: Path) -
     assert reported in str(caught.value)
 
 
+@pytest.mark.slow
 def test_commands_change_a_running_relay(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LONGFAT_RELAY_TOKEN", "secret")
     with echo_server() as target:
@@ -458,6 +459,7 @@ def test_the_api_rejects_parameters_of_the_other_transport() -> None:
     assert '"accepted": 0' in report
 
 
+@pytest.mark.slow
 def test_a_capture_has_the_packets_at_both_ends_of_the_path(tmp_path: Path) -> None:
     file = tmp_path / "path.pcapng"
     data = bytes(2_000_000)
@@ -501,6 +503,7 @@ def test_a_capture_has_the_packets_at_both_ends_of_the_path(tmp_path: Path) -> N
     }
 
 
+@pytest.mark.slow
 def test_the_capture_of_a_command_can_be_explained(start: Start, tmp_path: Path) -> None:
     file = tmp_path / "path.pcapng"
     with echo_server() as target:

@@ -97,6 +97,7 @@ def test_every_protocol(options: list[str], start: Start, receive: Receive, plac
     assert receiver.finish() == 0
 
 
+@pytest.mark.slow
 def test_a_restarted_receiver_resumes(start: Start, receive: Receive, place: Path, make: Make) -> None:
     path = make("file.bin", SIZE)
     receiver, address = receive()
@@ -126,6 +127,7 @@ def test_a_sender_tries_all_addresses_of_a_name(
     assert (place / "file.bin").read_bytes() == path.read_bytes()
 
 
+@pytest.mark.slow
 def test_a_sender_waits_for_its_receiver(start: Start, receive: Receive, place: Path, make: Make) -> None:
     path = make("file.bin", SIZE // 2)
     receiver, address = receive()
@@ -140,6 +142,7 @@ def test_a_sender_waits_for_its_receiver(start: Start, receive: Receive, place: 
     assert (place / "file.bin").read_bytes() == path.read_bytes()
 
 
+@pytest.mark.slow
 def test_a_restarted_sender_resumes(start: Start, receive: Receive, place: Path, make: Make) -> None:
     path = make("file.bin", SIZE)
     receiver, address = receive()
@@ -156,6 +159,7 @@ def test_a_restarted_sender_resumes(start: Start, receive: Receive, place: Path,
     assert "1 file received" in receiver.out
 
 
+@pytest.mark.slow
 def test_standard_input_is_sent(start: Start, receive: Receive, place: Path) -> None:
     receiver, address = receive("--json")
     content = random.Random(1).randbytes(3_000_000)
@@ -238,6 +242,7 @@ def test_an_insecure_public_address_prints_a_warning(receive: Receive) -> None:
     assert receiver.finish(signal.SIGINT) == 0
 
 
+@pytest.mark.slow
 def test_a_receiver_at_its_connection_limit_is_busy(
     start: Start, receive: Receive, place: Path, make: Make
 ) -> None:
@@ -249,6 +254,7 @@ def test_a_receiver_at_its_connection_limit_is_busy(
     under_way(place, partial(place).stat().st_size + 1)
 
 
+@pytest.mark.slow
 def test_a_receiver_serves_several_senders_at_once(
     start: Start, receive: Receive, place: Path, make: Make
 ) -> None:

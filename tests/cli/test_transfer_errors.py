@@ -148,6 +148,7 @@ def test_send_reports_what_is_not_a_regular_file(
     assert names(place) == []
 
 
+@pytest.mark.slow
 def test_a_file_that_shrinks_during_the_transfer_fails(
     start: Start, receive: Receive, place: Path, make: Make
 ) -> None:
@@ -162,6 +163,7 @@ def test_a_file_that_shrinks_during_the_transfer_fails(
     assert not (place / "file.bin").exists()
 
 
+@pytest.mark.slow
 def test_a_file_that_changes_during_the_transfer_fails(
     start: Start, receive: Receive, place: Path, make: Make
 ) -> None:
@@ -176,6 +178,7 @@ def test_a_file_that_changes_during_the_transfer_fails(
     assert names(place) == ["other.bin"]
 
 
+@pytest.mark.slow
 @unprivileged
 def test_a_folder_without_write_permission_is_refused(
     start: Start, receive: Receive, place: Path, make: Make
@@ -196,6 +199,7 @@ def test_a_folder_without_write_permission_is_refused(
     assert names(place) == []
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_reported_and_the_transfer_resumes(
     start: Start, receive: Receive, place: Path, make: Make
 ) -> None:
@@ -236,6 +240,7 @@ def test_unsafe_names_are_refused(
     assert [path.name for path in tmp_path.rglob(f"*{name[-4:]}") if path.parent.name != "source"] == []
 
 
+@pytest.mark.slow
 def test_a_failed_start_leaves_no_new_folder(start: Start, receive: Receive, tmp_path: Path) -> None:
     _, address = receive()
     before = folders(tmp_path)

@@ -46,6 +46,7 @@ def test_every_receiver_has_a_new_code(start: Start, place: Path, monkeypatch: p
         assert receiver.finish(signal.SIGINT) == 0
 
 
+@pytest.mark.slow
 def test_each_sender_needs_a_new_code(
     start: Start, place: Path, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -60,6 +61,7 @@ def test_each_sender_needs_a_new_code(
     assert receiver.finish(signal.SIGINT) == 0
 
 
+@pytest.mark.slow
 def test_a_chosen_code_stays_valid(start: Start, receive: Receive, place: Path, make: Make) -> None:
     receiver, address = receive("--code", CODE)
     for name in ("a.bin", "b.bin"):
@@ -107,6 +109,7 @@ def test_mismatched_security_options_are_refused(
     assert names(place) == []
 
 
+@pytest.mark.slow
 def test_keys(start: Start, receive: Receive, place: Path, make: Make, cli: Cli, tmp_path: Path) -> None:
     ends = {}
     for end in ("laptop", "server"):
@@ -156,6 +159,7 @@ def test_the_default_files_of_keys(cli: Cli, home: Path, refused: Refused, make:
     refused(["key"], 2, [f"{home}/identity: other users can access this secret key (fix: chmod 600 "])
 
 
+@pytest.mark.slow
 def test_a_code_can_be_made_before_its_receiver(
     cli: Cli, start: Start, receive: Receive, place: Path, make: Make
 ) -> None:

@@ -71,6 +71,7 @@ def joined(into: dict[str, Any], more: dict[str, Any]) -> None:
                 column.extend([None] * (len(into["time"]) - len(column)))
 
 
+@pytest.mark.slow
 def test_events_and_samples_are_those_of_the_trace_and_the_record() -> None:
     engine, spec = Engine(), sharing()
     shown = advanced(engine, spec, (0.25, 0.003, 0.5))

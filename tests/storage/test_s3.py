@@ -144,6 +144,7 @@ def test_open_lists_the_runs_below_a_url(bucket: str, cli: Cli, study: Path) -> 
     assert f"{bucket}/none: no runs with a report" in refused.stderr
 
 
+@pytest.mark.slow
 def test_open_names_what_is_missing(bucket: str, cli: Cli, study: Path) -> None:
     cli("run", study, "--out", f"{bucket}/run", "--repeats", 2)
     refused = cli("open", f"{bucket}/other", "--no-browser", ok=False)
@@ -189,6 +190,7 @@ def test_what_is_missing_is_one_line(
         assert reason in opened.stderr
 
 
+@pytest.mark.slow
 def test_shards_with_other_settings_are_refused(bucket: str, tmp_path: Path) -> None:
     for out in (f"{bucket}/run", str(tmp_path / "run")):
         lf.run(STUDY, out=out, shard="1/2", progress=False)
@@ -198,6 +200,7 @@ def test_shards_with_other_settings_are_refused(bucket: str, tmp_path: Path) -> 
             lf.run(STUDY, out=out, shard="1/2", fresh=True, progress=False)
 
 
+@pytest.mark.slow
 def test_duckdb_and_polars_read_the_records(here: lf.Run) -> None:
     files = f"{here.folder}/records/part-*.parquet"
     query = f"SELECT protocol, avg(goodput_bps) FROM '{files}' GROUP BY protocol ORDER BY protocol"

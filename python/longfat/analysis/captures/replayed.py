@@ -27,8 +27,8 @@ class Replay:
     simulation, or why there are no changes. `simulated` is that with the nearest controller.
     `unknown` names the changes without a prediction because their durations depend on the rate of the
     bottleneck, which the capture does not show. `is_queue_assumed` states that no loss shows the size of the
-    bottleneck's queue, and `is_rate_peak` that the rate of the model is the largest one that was seen, because
-    the usual one does not reproduce the capture. `messages` is the number of messages of the sender, which the
+    bottleneck's queue, and `is_rate_peak` that the rate of the model is the largest one that was seen: the
+    usual one does not reproduce the capture. `messages` is the number of messages of the sender, which the
     peer answers or pauses follow; 1 for a file.
     """
 
