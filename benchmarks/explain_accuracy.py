@@ -42,6 +42,7 @@ class Score:
     rate: list[float] = field(default_factory=list)
     policed: list[float] = field(default_factory=list)
     controllers: list[bool] = field(default_factory=list)
+    probable: list[bool] = field(default_factory=list)
     reproduced: list[bool] = field(default_factory=list)
     false_steps: int = 0
 
@@ -66,7 +67,10 @@ def judge(score: Score, made: Case, file: Path, *, replay: bool) -> lf.Explanati
     if made.policed is not None and policed is not None:
         score.policed.append(found.one.on_wire(policed) / made.policed / 1e6 - 1)
     if found.replay is not None and found.replay.controllers:
-        score.controllers.append(found.replay.controller == made.protocol["congestion"])
+        is_right = found.replay.controller == made.protocol["congestion"]
+        score.controllers.append(is_right)
+        if found.replay.is_controller_clear:
+            score.probable.append(is_right)
         score.reproduced.append(found.replay.problem is None)
     return found
 
@@ -132,6 +136,7 @@ def show(scores: dict[str, Score]) -> None:
             parts.append(f"error of the policer's rate: median {middle:+.1%}, largest {worst:+.1%}")
         if score.controllers:
             parts.append(f"controller {sum(score.controllers)} of {len(score.controllers)}")
+            parts.append(f"if stated as probable {sum(score.probable)} of {len(score.probable)}")
             parts.append(f"reproduced {sum(score.reproduced)} of {len(score.reproduced)}")
         if score.false_steps:
             parts.append(f"{score.false_steps} false changes of the path")

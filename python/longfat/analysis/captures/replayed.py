@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from longfat.results.run import Interval
 
 
+_CLEAR = 0.5
+"""Probability above which a controller is named as the sender's."""
+
+
 @dataclass(frozen=True)
 class Change:
     """A change of the path or of the hosts with the duration that it would give, in s, and the median RTT."""
@@ -47,6 +51,11 @@ class Replay:
     def controller(self) -> str | None:
         """The most probable controller."""
         return max(self.controllers, key=lambda name: self.controllers[name], default=None)
+
+    @property
+    def is_controller_clear(self) -> bool:
+        """Whether one controller is more probable than all others together."""
+        return max(self.controllers.values(), default=0.0) > _CLEAR
 
     def document(self) -> dict[str, Any]:
         """Returns all figures as JSON values."""

@@ -21,9 +21,6 @@ MOST_CAUSES = 3
 """Causes that a terminal shows."""
 MOST_CONNECTIONS = 10
 MOST_CHANGES = 6
-_CLEAR = 0.5
-"""Probability above which a controller is named as the sender's."""
-
 _SENTENCES = {
     explained.LATENCY: "latency: the handshake and slow start took most of the time",
     explained.BANDWIDTH: "bandwidth: the bottleneck was busy",
@@ -179,8 +176,7 @@ def replayed(replay: Replay) -> list[str]:
         shown = ", ".join(
             f"{names.protocol(name)} {_percent(part)}" for name, part in ranked[:3] if part >= 0.01
         )
-        best = ranked[0][1]
-        found.append(f"Sender: {'probably' if best > _CLEAR else 'not certain:'} {shown}")
+        found.append(f"Sender: {'probably' if replay.is_controller_clear else 'not certain:'} {shown}")
     if replay.problem is not None:
         return [*found, f"No predictions: {replay.problem}"]
     if replay.simulated is None:

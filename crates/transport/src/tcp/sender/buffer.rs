@@ -135,7 +135,7 @@ mod tests {
         assert!(!buffer.may_grow());
         // Linux 6.18 on the same path: at most 1841 segments unacknowledged, the last of them not full.
         assert_eq!(buffer.room(0) / 1448, 1840);
-        // BBR (`bbr_sndbuf_expand`).
+        // BBR (`bbr_sndbuf_expand`): 69,120 bytes after the handshake, on the same path.
         let mut buffer = SendBuffer::new(&parameters, 1448, 3);
         assert_eq!(buffer.memory, 69_120);
         buffer.expand(80, 3);
