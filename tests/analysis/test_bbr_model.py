@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -86,5 +87,9 @@ def test_no_form_for_other_networks(of: Spec, reason: str) -> None:
 def test_the_simulator_is_near_the_form(flows: int, queue: str, within: float) -> None:
     """A single flow has less: it needs a part of the 10 s between two ProbeRTT to fill its cap."""
     of = spec(flows=flows, queue=queue)
-    record = json.loads(_native.simulate(json.dumps({**of, "seed": 1, "trial": 0})))
-    assert record["metrics"]["share"] == pytest.approx(predict(of, "share").value, rel=within)
+    of["workload"]["start_jitter"] = "2s"
+    records = [
+        json.loads(_native.simulate(json.dumps({**of, "seed": seed, "trial": 0}))) for seed in (1, 2, 3)
+    ]
+    share = fmean(record["metrics"]["share"] for record in records)
+    assert share == pytest.approx(predict(of, "share").value, rel=within)
