@@ -29,6 +29,7 @@ _ASSUMED_QUEUE = 100
 _MOST_BYTES = 500e6
 """Data of a replay."""
 _MOST_PAUSES = 0.1
+_TOO_MANY = "the applications exchange too many messages to simulate (more than 1,000)"
 _BUSY = "takes more than a tenth of the time, which no change of the network shortens"
 _SEGMENT = 1500
 _UNMODELLED = {
@@ -98,14 +99,16 @@ def replay(one: Direction, trials: int, show: Show) -> Replay:
         return Replay(captured, {}, {}, problem=str(error))
     made = Replay(captured, path, {}, is_queue_assumed=is_queue_assumed(one))
     data = workload(one)
+    if data is None:
+        return replace(made, problem=_TOO_MANY)
     if problem := _unsuitable(one, data):
         return replace(made, problem=problem)
-    assert data is not None
     show("simulation of the sender")
     protocols = {name: protocol_model(one, name) for name in CONTROLLERS}
-    # Messages with pauses can hide the rate: the largest one that was seen may be that of the link.
-    peak = one.path["peak_bps"]
-    paths = [path, path_model(one, peak)] if data["kind"] != "file" and peak else [path]
+    paths = [path]
+    if data["kind"] != "file":
+        # Messages with pauses can hide the rate: the largest one that was seen may be that of the link.
+        paths += [fastest] if (fastest := path_model(one, one.path["peak_bps"])) != path else []
     for tried in paths:
         # With the losses of the capture, and without random ones, all trials are alike.
         found = senders.simulated(protocols, same_losses(one, tried), data, one)
@@ -132,10 +135,8 @@ def replay(one: Direction, trials: int, show: Show) -> Replay:
     return replace(made, problem=text)
 
 
-def _unsuitable(one: Direction, data: Mapping[str, Any] | None) -> str | None:
+def _unsuitable(one: Direction, data: Mapping[str, Any]) -> str | None:
     """Returns why a transfer with a workload is not simulated; None if it is."""
-    if data is None:
-        return "the applications exchange too many messages to simulate (more than 1,000)"
     if one.limits.get(explained.STALL, 0.0) > _MOST_PAUSES:
         return f"the receiving application {_BUSY}"
     if data["kind"] == "file" and one.limits.get(explained.APPLICATION, 0.0) > _MOST_PAUSES:
