@@ -27,7 +27,7 @@ pub struct SendBuffer {
 }
 
 impl SendBuffer {
-    /// Returns a buffer for segments of `segment` payload bytes. With autotuning, it has room for so many congestion `windows`.
+    /// Returns a buffer for segments of `segment` payload bytes. With autotuning, it has room for `windows` congestion windows.
     pub fn new(parameters: &Parameters, segment: u32, windows: u64) -> Self {
         let mut buffer = Self {
             memory: if parameters.send_autotuning {
