@@ -52,8 +52,10 @@ EMULATED = {"emulated", "allowed", "_bpf", "_namespaces", "_tun", "_built"}
 """Fixtures of tests that create networks in the kernel."""
 LANES = 3
 """The number of groups of such tests. They wait for their networks most of the time."""
-WALL_TIME = EMULATED | {"cli_process", "page"}
+WALL_TIME = EMULATED | {"cli_process", "page", "scheduler", "endpoint"}
 """Fixtures of tests whose packets, processes or pages other load can delay. Failed ones are repeated."""
+PROCESSES = {"subprocess", "multiprocessing", "machines"}
+"""Names that a file of tests imports if its tests start processes. Failed ones are repeated, too."""
 REPETITIONS = 2
 
 
@@ -71,7 +73,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     Repeats failed tests that take wall time.
     """
     for item in items:
-        if WALL_TIME & set(getattr(item, "fixturenames", ())):
+        fixtures, names = getattr(item, "fixturenames", ()), dir(getattr(item, "module", None))
+        if WALL_TIME.intersection(fixtures) or PROCESSES.intersection(names):
             item.add_marker(pytest.mark.flaky(reruns=REPETITIONS, reruns_delay=2))
     free = [item for item in items if not item.get_closest_marker("xdist_group")]
     for item in free:
