@@ -6,6 +6,7 @@ often each cause is named, the errors of RTT and rate (those of policers with th
 `--replay` how often the controller is right and the replay reproduces the duration. A change of the path is
 named if its time is right within two RTTs,
 and the RTT after it within 3 %. `netns` needs root or user namespaces, and about 15 s per capture.
+As root, its transfers have real-time priority; one whose emulator is late is repeated.
 """
 
 from __future__ import annotations

@@ -16,28 +16,23 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import statistics
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from captures import cases
+from captures import cases, punctual
 
 import longfat as lf
 from longfat.analysis.captures import explained
 from longfat.analysis.captures.replayed import Change
 
 CLOSE = 0.1
-PUNCTUAL_S = 0.005
-"""Lateness of the emulator above which a measurement is repeated: 100 Mbit/s send 42 packets in this time."""
-ATTEMPTS = 4
 CAUSES = (
     explained.BANDWIDTH,
     explained.WINDOW,
@@ -82,38 +77,16 @@ UNMEASURED = ("initial window of 30 packets",)
 """Changes without a setting in the world netns: kernels take an initial window from a route."""
 
 
-@contextmanager
-def _real_time() -> Iterator[None]:
-    """Gives this thread and the processes that it starts real-time priority, as root only."""
-    if os.geteuid():
-        yield
-        return
-    before = os.sched_getscheduler(0), os.sched_getparam(0)
-    os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(5))
-    try:
-        yield
-    finally:
-        os.sched_setscheduler(0, *before)
-
-
-def _trial(settings: Settings, sent: Transfer, seed: int, file: Path) -> tuple[float, float]:
-    """Returns the emulator's maximum lateness and the duration of the captured data between kernels in s."""
-    with _real_time():
-        found = lf.trace(
-            *settings,
-            workload=sent.workload,
-            world="netns",
-            seed=seed,
-            samples=False,
-            pcapng=file,
-            snap=96,
-            side=sent.side,  # type: ignore[arg-type]
-        )
-    (metrics,) = found.metrics.values()
+def _trial(settings: Settings, sent: Transfer, seed: int, file: Path, attempts: int = 1) -> float:
+    """Writes the packets of a transfer between kernels, and returns the duration of its data in s."""
+    protocol, path = settings
+    punctual.capture(
+        file, attempts, protocol=protocol, path=path, workload=sent.workload, seed=seed, side=sent.side
+    )
     one = lf.explain(file, replay=False).one
     if one is None:
         raise ValueError(f"{file}: no data")
-    return metrics["emulator_late_max_s"], one.document["duration_s"]
+    return float(one.document["duration_s"])
 
 
 def measured(settings: Settings, sent: Transfer, seeds: Sequence[int]) -> list[float]:
@@ -121,30 +94,17 @@ def measured(settings: Settings, sent: Transfer, seeds: Sequence[int]) -> list[f
     with tempfile.TemporaryDirectory() as folder:
         files = [Path(folder) / f"{seed}.pcapng" for seed in seeds]
         if len(seeds) == 1:
-            return [punctual(settings, sent, seeds[0], files[0])]
+            return [repeated(settings, sent, seeds[0], files[0])]
         with ThreadPoolExecutor(len(seeds)) as pool:
-            trials = pool.map(lambda one: _trial(settings, sent, *one), zip(seeds, files, strict=True))
-            return [duration for _, duration in trials]
+            return list(pool.map(lambda one: _trial(settings, sent, *one), zip(seeds, files, strict=True)))
 
 
-def punctual(settings: Settings, sent: Transfer, seed: int, file: Path) -> float:
-    """Returns the duration of the first punctual trial, or of the least late one, and writes its packets.
+def repeated(settings: Settings, sent: Transfer, seed: int, file: Path) -> float:
+    """Writes the packets of a transfer on time, and returns its duration in s.
 
     Transfers with random losses leave queues empty, so that they have one attempt.
     """
-    found = []
-    for number in range(1 if "loss" in settings[1] else ATTEMPTS):
-        written = file.with_suffix(f".{number}")
-        found.append((*_trial(settings, sent, seed, written), written))
-        if found[-1][0] <= PUNCTUAL_S:
-            break
-    least = min(found, key=lambda one: one[0])
-    for *_, written in found:
-        if written == least[2]:
-            written.replace(file)
-        else:
-            written.unlink()
-    return least[1]
+    return _trial(settings, sent, seed, file, 1 if "loss" in settings[1] else punctual.ATTEMPTS)
 
 
 def transfer_of(cause: str, made: cases.Case) -> Transfer:
@@ -176,7 +136,7 @@ class Comparison:
         # With the same seed, captures of all paths would have about the same losses.
         seeds = random.Random(f"{self.seed} {cause} {number}").sample(range(1, 10**6), self.trials)
         if not file.exists():
-            punctual((made.protocol, made.path), sent, seeds[0], file)
+            repeated((made.protocol, made.path), sent, seeds[0], file)
         replay = lf.explain(file).replay
         if replay is None or replay.problem is not None:
             self.silent += 1

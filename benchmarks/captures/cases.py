@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import longfat as lf
-from captures import programs
+from captures import programs, punctual
 from longfat.analysis.captures import explained
 
 PARTS = Path(__file__).with_name("parts.py")
@@ -43,18 +43,18 @@ class Case:
         if self.program is not None:
             programs.capture(self.program, self.path or {}, file)
             return
-        lf.trace(
-            self.protocol,
-            self.path,
-            topology=self.topology,
-            workload=self.workload,
-            seed=seed,
-            world=world,
-            pcapng=file,
-            side=self.side or side,  # type: ignore[arg-type]
-            snap=96,
-            samples=False,
-        )
+        arguments: dict[str, Any] = {
+            "protocol": self.protocol,
+            "path": self.path,
+            "topology": self.topology,
+            "workload": self.workload,
+            "seed": seed,
+            "side": self.side or side,
+        }
+        if world == "netns":
+            punctual.capture(file, **arguments)
+        else:
+            lf.trace(**arguments, pcapng=file, snap=96, samples=False)
 
 
 def path(rate: float, rtt: float, queue: int) -> dict[str, Any]:

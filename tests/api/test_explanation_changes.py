@@ -14,7 +14,7 @@ import scipy
 import longfat as lf
 from longfat.analysis.captures.explained import Direction
 from longfat.analysis.captures.replayed import Change
-from longfat.api import explanation_changes, explanation_replay, explanation_workload
+from longfat.api import explanation_changes, explanation_replay, explanation_senders, explanation_workload
 from longfat.api import specification as real
 from longfat.api.explanation_losses import independent_losses
 
@@ -36,6 +36,12 @@ def lossy(tmp_path_factory: pytest.TempPathFactory) -> Direction:
     found = lf.explain(file, replay=False).one
     assert found is not None
     return found
+
+
+def test_of_equal_controllers_vegas_is_less_probable(lossy: Direction) -> None:
+    found = explanation_senders.probabilities(lossy, {"vegas": lossy, "reno": lossy, "cubic": lossy})
+    assert found["reno"] == found["cubic"] == pytest.approx(5 * found["vegas"])
+    assert sum(found.values()) == pytest.approx(1)
 
 
 def _changes(

@@ -31,6 +31,8 @@ _LEAST_SHARE = 0.001
 _WIDTHS = {"duration": 0.05, "rtt": 0.05, "repeated": 0.3, "reduction": 0.08, "clocked": 0.25}
 """Differences from a simulation that are usual for the same controller. The first three are of logarithms."""
 _MOST_DISTANCE = 50.0
+_PRIOR = {"vegas": 0.2}
+"""Probability before any packet, relative to others: few hosts have it, and it is Reno over short queues."""
 
 
 def simulated(
@@ -69,7 +71,10 @@ def probabilities(one: Direction, found: Mapping[str, Direction]) -> dict[str, f
     captured = _features(one)
     distances = {name: _distance(captured, _features(other)) for name, other in found.items()}
     least = min(distances.values(), default=0.0)
-    weights = {name: math.exp(-(distance - least) / 2) for name, distance in distances.items()}
+    weights = {
+        name: _PRIOR.get(name, 1.0) * math.exp(-(distance - least) / 2)
+        for name, distance in distances.items()
+    }
     total = sum(weights.values())
     return {name: weight / total for name, weight in weights.items()}
 
