@@ -54,8 +54,8 @@ LANES = 3
 """The number of groups of such tests. They wait for their networks most of the time."""
 WALL_TIME = EMULATED | {"cli_process", "page", "scheduler", "endpoint"}
 """Fixtures of tests whose packets, processes or pages other load can delay. Failed ones are repeated."""
-PROCESSES = {"subprocess", "multiprocessing", "machines"}
-"""Names that a file of tests imports if its tests start processes. Failed ones are repeated, too."""
+WALL_TIME_MODULES = {"subprocess", "multiprocessing", "machines", "socket", "threading", "time"}
+"""What files import whose tests start processes, wait or use sockets. Failed ones are repeated, too."""
 REPETITIONS = 2
 
 
@@ -74,7 +74,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     for item in items:
         fixtures, names = getattr(item, "fixturenames", ()), dir(getattr(item, "module", None))
-        if WALL_TIME.intersection(fixtures) or PROCESSES.intersection(names):
+        if WALL_TIME.intersection(fixtures) or WALL_TIME_MODULES.intersection(names):
             item.add_marker(pytest.mark.flaky(reruns=REPETITIONS, reruns_delay=2))
     free = [item for item in items if not item.get_closest_marker("xdist_group")]
     for item in free:
