@@ -52,7 +52,7 @@ EMULATED = {"emulated", "allowed", "_bpf", "_namespaces", "_tun", "_built"}
 """Fixtures of tests that create networks in the kernel."""
 LANES = 3
 """The number of groups of such tests. They wait for their networks most of the time."""
-WALL_TIME = EMULATED | {"cli_process", "page", "scheduler", "endpoint"}
+WALL_TIME = EMULATED | {"cli", "cli_process", "start", "page", "scheduler", "endpoint", "pytester"}
 """Fixtures of tests whose packets, processes or pages other load can delay. Failed ones are repeated."""
 WALL_TIME_MODULES = {"subprocess", "multiprocessing", "machines", "socket", "threading", "time"}
 """What files import whose tests start processes, wait or use sockets. Failed ones are repeated, too."""
