@@ -83,7 +83,8 @@ impl Bbr {
         self.marked_in_round = false;
     }
 
-    /// Reduces by beta at most, and not below the last delivery.
+    /// Reduces by beta at most, and not below the last delivery. A round without a measured rate shows no lower bandwidth: if
+    /// such rounds reduced it, it would have no lower bound.
     fn lower_short_term_bounds(&mut self) {
         if self.bw_shortterm == UNBOUNDED {
             self.bw_shortterm = self.max_bw();
@@ -92,7 +93,9 @@ impl Bbr {
             self.inflight_shortterm = self.window;
         }
         let reduced = |value: u64| (value as f64 * self.beta) as u64;
-        self.bw_shortterm = self.bw_latest.max(reduced(self.bw_shortterm));
+        if self.bw_latest > 0 {
+            self.bw_shortterm = self.bw_latest.max(reduced(self.bw_shortterm));
+        }
         self.inflight_shortterm = self.inflight_latest.max(reduced(self.inflight_shortterm));
     }
 

@@ -165,6 +165,24 @@ fn lossy_round_reduces_short_term_bounds_by_beta_at_most() {
 }
 
 #[test]
+fn lossy_rounds_without_a_measured_rate_keep_the_bandwidth() {
+    let mut bbr = settled();
+    bbr.probe_wait = Duration::from_secs(100);
+    bbr.cycle_started = Instant::from_nanos(1);
+    let mut now = Instant::ZERO + Duration::from_millis(500);
+    for _ in 0..20 {
+        bbr.on_lost(&loss(now));
+        now += RTT;
+        let mut late = ack(&bbr.clone(), now, bbr.delivered, 1_000_000);
+        // Sooner than the path allows: an ACK of an earlier transmission.
+        late.newest_sent_at = now;
+        late.rtt = None;
+        bbr.on_acknowledged(&late);
+        assert_eq!(bbr.bw, 8_000_000);
+    }
+}
+
+#[test]
 fn responds_to_marks_in_every_state() {
     let now = Instant::ZERO + Duration::from_millis(500);
     let mut startup = bbr();
