@@ -19,15 +19,20 @@ WORKLOADS: dict[str, dict[str, Any]] = {
 }
 
 
-def means(folder: Path, world: str, workload: dict[str, Any]) -> dict[str, float]:
+PATH: dict[str, Any] = {"rate": "20Mbit/s", "delay": "5ms", "queue": "100pkt", "loss": "2%"}
+
+
+def means(
+    folder: Path, world: str, workload: dict[str, Any], *, path: dict[str, Any] = PATH, **protocol: Any
+) -> dict[str, float]:
     """Returns the metrics of a trial."""
     study = {
         "title": "QUIC with TLS",
         "worlds": [world],
         "repeats": 1,
-        "path": {"rate": "20Mbit/s", "delay": "5ms", "queue": "100pkt", "loss": "2%"},
+        "path": path,
         "workload": workload,
-        "protocols": [{"name": "quic", "kind": "quic"}],
+        "protocols": [{"name": "quic", "kind": "quic", **protocol}],
     }
     (cell,) = run_study(load_study(study), folder=folder / world, force=True).cells
     assert cell.n == 1, cell.failures
@@ -51,3 +56,21 @@ def test_emulated_hosts_carry_every_workload(workload: str, tmp_path: Path) -> N
     expected = {"requests": 5, "streams": 12, "file": 1, "page": 1}
     if workload in expected:
         assert metrics["flows_completed"] == expected[workload], metrics
+
+
+@pytest.mark.usefixtures("emulated")
+def test_early_data_takes_the_time_of_simulation(tmp_path: Path) -> None:
+    requests = {"kind": "request-response", "requests": 6, "reconnect": True, "request_size": "400B"}
+    path = {"rate": "10Mbit/s", "delay": "20ms"}
+
+    def times(world: str, *, zero_rtt: bool) -> tuple[float, float]:
+        folder = tmp_path / str(zero_rtt)
+        found = means(folder, world, requests, path=path, certificate_chain="700B", zero_rtt=zero_rtt)
+        assert found["flows_completed"] == 6
+        return found["fct_p50_s"], found["fct_p99_s"]
+
+    early, simulated = (times(world, zero_rtt=True) for world in ("netns", "sim"))
+    assert early[0] == pytest.approx(simulated[0], rel=0.15)
+    # The first connection has no ticket and takes two round trips.
+    assert early[1] > 0.08
+    assert times("netns", zero_rtt=False)[0] > 0.08

@@ -51,7 +51,7 @@ def test_errors_take_one_line(protocol: dict[str, Any], message: str) -> None:
     ("keys", "message"),
     [
         ({"certificate_chain": "100B"}, '"320B" to "12kB"'),
-        ({"zero_rtt": True}, "requires the world sim"),
+        ({"zero_rtt": True}, "true has no effect on a single connection"),
     ],
 )
 def test_real_sockets_refuse(world: str, keys: dict[str, Any], message: str) -> None:

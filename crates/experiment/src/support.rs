@@ -216,11 +216,6 @@ fn beyond_real_quic(spec: &TrialSpec) -> impl Iterator<Item = Problem> {
         );
         Problem::new("certificate_chain", message).within(&key)
     });
-    let early = flows_of_quic(spec).filter(|(_, config)| config.zero_rtt == Some(true));
-    let early = early.map(|(key, _)| {
-        let message = "true requires the world sim: real connections keep no tickets";
-        Problem::new("zero_rtt", message).within(&key)
-    });
     let several = flows_of_quic(spec).filter(|(_, config)| config.is_multipath());
     let several = several.map(|(key, _)| {
         let message = "true requires the world sim: real connections use one path";
@@ -228,8 +223,8 @@ fn beyond_real_quic(spec: &TrialSpec) -> impl Iterator<Item = Problem> {
     });
     absent_quic(spec, quic::HAS_TLS)
         .chain(small)
-        .chain(early)
         .chain(several)
+        .chain(lonely_tickets(spec))
 }
 
 /// Returns the workloads with the numbers of their tables.
@@ -441,10 +436,13 @@ mod tests {
         if quic::AVAILABLE {
             let found = key(WorldKind::Sim, early(file.clone()));
             assert_eq!(found.as_deref(), Some("protocol.zero_rtt"));
+            let found = key(WorldKind::Relay, early(file.clone()));
+            assert_eq!(found.as_deref(), Some("protocol.zero_rtt"));
             let one = json!({"kind": "request-response", "requests": 1, "reconnect": true});
             assert!(key(WorldKind::Sim, early(one)).is_some());
             let two = json!({"kind": "request-response", "requests": 2, "reconnect": true});
-            assert_eq!(key(WorldKind::Sim, early(two)), None);
+            assert_eq!(key(WorldKind::Sim, early(two.clone())), None);
+            assert_eq!(key(WorldKind::Netns, early(two)).is_none(), quic::HAS_TLS);
             let flows = json!({"kind": "file", "size": "10kB", "flows": 2, "stagger": "1s"});
             assert_eq!(key(WorldKind::Sim, early(flows)), None);
         }

@@ -56,7 +56,7 @@ omit_unset! {
         /// Reordering after which a host requests an immediate acknowledgement of its peer: distance in packets between the largest one received and the smallest missing one not reported yet; 0: none for reordered packets. Default: 1, each packet out of order (RFC 9000, section 13.2.1).
         #[schemars(range(max = 1000))]
         pub ack_reordering: Option<u32>,
-        /// Send the first request of a client's later connections to a server with the first flight (0-RTT: RFC 9001, section 4.6); the first connection gets the ticket. Default: false.
+        /// Send the first request of a client's later connections to a server with the first flight (0-RTT: RFC 9001, section 4.6); each connection gets a ticket, which serves one later connection. Default: false.
         pub zero_rtt: Option<bool>,
         /// Round-trip time before the first sample, from "1ms" to "10s" (RFC 9002, section 6.2.2). Default: "333ms".
         pub initial_rtt: Option<Duration>,

@@ -1080,7 +1080,7 @@ class ProtocolQuicKeys(TypedDict, total=False):
     """With multipath: maximum number of paths of a connection at once. Default: 64."""
     zero_rtt: bool
     """Send the first request of a client's later connections to a server with the first flight (0-RTT: RFC
-    9001, section 4.6); the first connection gets the ticket. Default: false."""
+    9001, section 4.6); each connection gets a ticket, which serves one later connection. Default: false."""
 
 
 class ProtocolUdpKeys(TypedDict, total=False):
@@ -1347,7 +1347,7 @@ class ProtocolKeys(TypedDict, total=False):
     are dropped first. From "16KiB" to "1GiB". Default: "6MiB"."""
     zero_rtt: bool
     """Send the first request of a client's later connections to a server with the first flight (0-RTT: RFC
-    9001, section 4.6); the first connection gets the ticket. Default: false."""
+    9001, section 4.6); each connection gets a ticket, which serves one later connection. Default: false."""
     response_timeout: str
     """Request-response: how long the client waits for a response before the request counts as unanswered,
     from "1ms" to "1d"; default "2s"."""
@@ -1583,7 +1583,7 @@ class TrafficProtocolKeys(TypedDict, total=False):
     are dropped first. From "16KiB" to "1GiB". Default: "6MiB"."""
     zero_rtt: bool
     """Send the first request of a client's later connections to a server with the first flight (0-RTT: RFC
-    9001, section 4.6); the first connection gets the ticket. Default: false."""
+    9001, section 4.6); each connection gets a ticket, which serves one later connection. Default: false."""
     response_timeout: str
     """Request-response: how long the client waits for a response before the request counts as unanswered,
     from "1ms" to "1d"; default "2s"."""

@@ -1,22 +1,24 @@
 //! The applications of a flow over QUIC: the machine of simulation with TLS over the kernel's datagrams.
 
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 
 use experiment::application::Application;
 use experiment::outcome::SendCounters;
 use experiment::plan::Group;
 use experiment::trace::Probe;
-use experiment::{QuicConfig, Side};
+use experiment::{QuicConfig, Side, carriage};
 use foundation::Instant;
+use network::HostId;
 use socket::Error;
-use socket::quic::{Connection, Event, Failed, Listener, Options, connect};
+use socket::quic::{Connection, Event, Failed, Listener, Options, Sessions, connect};
 
 use super::application::ApplicationRunner;
 use super::context::TrialContext;
-use super::flow::{EndSnapshot, Flow};
+use super::flow::{EndSnapshot, Flow, locked};
 
 /// The parts of an end that both threads need before they start.
 pub(super) struct Start {
@@ -26,20 +28,43 @@ pub(super) struct Start {
 }
 
 impl Start {
-    pub(super) fn new(group: &Group, config: &Arc<QuicConfig>, application: Application) -> Self {
-        let has_messages = matches!(
-            application,
-            Application::ParallelClient(_) | Application::ParallelServer(_)
-        );
+    pub(super) fn new(
+        group: &Group,
+        config: &Arc<QuicConfig>,
+        application: Application,
+        sessions: Option<Sessions>,
+    ) -> Self {
         Self {
             config: Arc::clone(config),
             application,
             options: Options {
                 record_round_trips: group.records_rtt,
-                messages: has_messages.then_some(config.fair_streams == Some(true)),
+                carriage: carriage(config, &group.workload),
+                sessions,
             },
         }
     }
+}
+
+/// TLS with tickets, by client and server.
+pub(super) type HostSessions = Mutex<BTreeMap<(HostId, HostId), Sessions>>;
+
+/// Returns the TLS of two hosts, if the settings have early data. Their first connection makes it.
+pub(super) fn sessions(
+    context: &TrialContext<'_>,
+    config: &QuicConfig,
+    hosts: (HostId, HostId),
+) -> Result<Option<Sessions>, Error> {
+    if config.zero_rtt != Some(true) {
+        return Ok(None);
+    }
+    let mut all = locked(context.sessions);
+    if let Some(known) = all.get(&hosts) {
+        return Ok(Some(known.clone()));
+    }
+    let sessions = Sessions::new(config)?;
+    all.insert(hosts, sessions.clone());
+    Ok(Some(sessions))
 }
 
 /// One end of a flow.
@@ -51,7 +76,7 @@ struct End<'a> {
 impl<'a> End<'a> {
     fn new(context: &'a TrialContext<'a>, flow: &'a Flow, side: Side, start: Start) -> Self {
         let mut runner = ApplicationRunner::new(context, flow, side, start.application);
-        runner.pipe.messages = start.options.messages.map(|_| Vec::new());
+        runner.pipe.messages = start.options.carriage.has_messages().then(Vec::new);
         Self {
             runner,
             has_finished: false,
@@ -120,7 +145,7 @@ fn until_over(context: &TrialContext<'_>) -> impl FnMut() -> ControlFlow<()> {
 
 /// Opens the flow and runs its application until it finishes.
 pub(super) fn open(context: &TrialContext<'_>, flow: &Flow, start: Start, to: SocketAddr) {
-    let (config, options) = (Arc::clone(&start.config), start.options);
+    let (config, options) = (Arc::clone(&start.config), start.options.clone());
     let end = End::new(context, flow, Side::Sender, start);
     let clock = context.clock.clock;
     match connect(to, &config, end, options, clock, &mut until_over(context)) {
@@ -137,7 +162,7 @@ pub(super) fn listen(address: Ipv4Addr, config: &QuicConfig) -> Result<Listener,
 
 /// Serves the flow until it finishes or the trial ends.
 pub(super) fn serve(context: &TrialContext<'_>, flow: &Flow, listener: Listener, start: Start) {
-    let options = start.options;
+    let options = start.options.clone();
     let end = End::new(context, flow, Side::Receiver, start);
     let clock = context.clock.clock;
     let served = listener.serve(end, options, clock, &mut until_over(context));

@@ -149,16 +149,17 @@ pub(super) fn start<'scope>(
         #[cfg(feature = "quic")]
         Protocol::Quic(config) => emulation
             .in_host(way.to, || quic::listen(address, config))
-            .map(|listener| {
+            .and_then(|listener| {
+                let sessions = quic::sessions(context, config, (way.from, way.to))?;
                 let to = listener.address();
                 let [client, server] = Application::of(group, flow.id.number, flow.id.size);
                 let (far, near) = (
-                    quic::Start::new(group, config, server),
-                    quic::Start::new(group, config, client),
+                    quic::Start::new(group, config, server, sessions.clone()),
+                    quic::Start::new(group, config, client, sessions),
                 );
                 launcher.launch(way.to, move || quic::serve(context, &there, listener, far));
                 launcher.launch(way.from, move || quic::open(context, &here, near, to));
-                to
+                Ok(to)
             })
             .map_err(std::io::Error::other),
         Protocol::Arq(config) => emulation

@@ -100,10 +100,10 @@ impl fmt::Debug for Connection {
 }
 
 impl Connection {
-    /// Returns whether the server has issued a ticket.
+    /// Returns whether the server has issued a ticket since the last call. A ticket serves one later connection.
     #[must_use]
-    pub fn has_ticket(&self) -> bool {
-        self.ticket.load(Ordering::Relaxed)
+    pub fn take_ticket(&self) -> bool {
+        self.ticket.swap(false, Ordering::Relaxed)
     }
 
     /// Returns whether there is a connection: always at a client, at a server after the client's first packet.
@@ -244,7 +244,7 @@ impl Connection {
         }
         match event {
             // With early data, the application has known since the start.
-            Library::Connected if self.is_early => {}
+            Library::Connected if self.is_early => self.check_early_data(),
             Library::Connected => {
                 self.connect();
                 self.events.push_back(Event::Connected);
@@ -253,6 +253,18 @@ impl Connection {
             Library::ConnectionLost { reason } => self.on_lost(now, &reason),
             Library::Stream(event) => self.on_stream_event(&event),
             _ => {}
+        }
+    }
+
+    /// Fails the connection if the server has rejected its early data: the library then forgets the streams.
+    fn check_early_data(&mut self) {
+        if self
+            .inner
+            .as_ref()
+            .is_some_and(|(_, inner)| !inner.accepted_0rtt())
+        {
+            let reason = "the server rejected the early data (zero_rtt)".to_owned();
+            self.events.push_back(Event::Failed(reason));
         }
     }
 

@@ -1,4 +1,4 @@
-//! Copies of 1-RTT packets in clear text, where a real cryptography encrypts and decrypts them. The counters need their frames.
+//! Copies of 0-RTT and 1-RTT packets in clear text, where a real cryptography encrypts and decrypts them. The counters need their frames.
 
 use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +11,7 @@ use noq_proto::crypto::{
 use noq_proto::transport_parameters::TransportParameters;
 use noq_proto::{ConnectError, ConnectionId, PathId, Side, TransportError};
 
-/// A 1-RTT packet.
+/// A 0-RTT or 1-RTT packet.
 #[derive(Debug)]
 pub(super) struct ClearPacket {
     pub is_sent: bool,
@@ -77,7 +77,7 @@ impl PacketKey for TappedKey {
     }
 }
 
-/// A session whose 1-RTT packets are copied.
+/// A session whose 0-RTT and 1-RTT packets are copied.
 struct TappedSession {
     inner: Box<dyn Session>,
     tap: Arc<Tap>,
@@ -112,7 +112,9 @@ impl Session for TappedSession {
     }
 
     fn early_crypto(&self) -> Option<(Box<dyn HeaderKey>, Box<dyn PacketKey>)> {
-        self.inner.early_crypto()
+        let (header, inner) = self.inner.early_crypto()?;
+        let tap = Arc::clone(&self.tap);
+        Some((header, Box::new(TappedKey { inner, tap })))
     }
 
     fn early_data_accepted(&self) -> Option<bool> {
@@ -161,7 +163,7 @@ impl Session for TappedSession {
     }
 }
 
-/// A side of the handshake whose 1-RTT packets are copied.
+/// A side of the handshake whose 0-RTT and 1-RTT packets are copied.
 pub(super) struct Tapped<C: ?Sized> {
     pub inner: Arc<C>,
     pub tap: Arc<Tap>,

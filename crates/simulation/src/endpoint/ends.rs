@@ -12,9 +12,9 @@ use network::RouteId;
 use rand::{Rng, SeedableRng};
 use transport::mptcp::HostPaths;
 
-use super::{Arq, DatagramEnd, Endpoint, Machine, MessageEnd, Mptcp, Port, StreamEnd, Tcp};
 #[cfg(feature = "quic")]
-use super::{Carriage, Quic};
+use super::Quic;
+use super::{Arq, DatagramEnd, Endpoint, Machine, MessageEnd, Mptcp, Port, StreamEnd, Tcp};
 use crate::body::Side;
 use crate::flow::Flow;
 
@@ -84,7 +84,7 @@ fn machines(group: &mut Group, pair: &Pair, size: Option<u64>) -> (Machine, Mach
         #[cfg(feature = "quic")]
         Protocol::Quic(config) => {
             let mut random = || Generator::seed_from_u64(group.numbers.next_u64());
-            let carriage = Carriage::of(config, &group.workload);
+            let carriage = experiment::carriage(config, &group.workload);
             let config = match config.is_multipath() {
                 true => Arc::new(config.between(pair.ways.len())),
                 false => Arc::clone(config),

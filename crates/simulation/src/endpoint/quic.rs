@@ -6,9 +6,8 @@ use experiment::application::Notice;
 use experiment::outcome::PathBytes;
 use experiment::plan::Protocol;
 use experiment::trace::{Decision, Probe};
-use experiment::workload::{WorkloadConfig, WorkloadKind};
 use foundation::{Generator, Instant};
-use quic::{Connection, Datagram, Event, QuicConfig};
+use quic::{Carriage, Connection, Datagram, Event, QuicConfig};
 use transport::mptcp::{ConnectionPlan, HostPaths, PathIndex, PathPolicy, StartParameters, SubflowInfo};
 use transport::{Statistics, tcp};
 
@@ -29,31 +28,6 @@ pub(crate) struct Quic {
     size: Option<u64>,
     /// The policy, if it adds paths later.
     policy: Option<Box<dyn PathPolicy>>,
-}
-
-/// What carries the data of a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Carriage {
-    /// One stream.
-    Stream,
-    /// A stream for each request and its response.
-    Exchanges,
-    /// A stream for each real-time frame.
-    Frames,
-    /// Datagrams.
-    Datagrams,
-}
-
-impl Carriage {
-    /// Returns what carries the data of a workload.
-    pub(crate) fn of(config: &QuicConfig, workload: &WorkloadConfig) -> Self {
-        match workload.kind {
-            WorkloadKind::Frames if config.datagrams == Some(true) => Self::Datagrams,
-            WorkloadKind::Frames => Self::Frames,
-            _ if workload.has_exchanges() => Self::Exchanges,
-            _ => Self::Stream,
-        }
-    }
 }
 
 impl Quic {
@@ -106,13 +80,7 @@ impl Quic {
     }
 
     fn with_streams(&self, connection: Connection) -> Connection {
-        let is_fair = self.config.fair_streams == Some(true);
-        match self.carriage {
-            Carriage::Stream => connection,
-            Carriage::Exchanges => connection.with_messages(is_fair),
-            Carriage::Frames => connection.with_frames(is_fair),
-            Carriage::Datagrams => connection.with_datagrams(),
-        }
+        connection.carrying(self.carriage, self.config.fair_streams == Some(true))
     }
 }
 
@@ -195,7 +163,7 @@ impl Family for Quic {
     fn reconfigure(&mut self, _: &str, _: &Protocol, _: Option<&mut Connection>) {}
 
     fn connect(&mut self, now: Instant, host: &mut Host<'_>) -> Connection {
-        let resumes = self.config.zero_rtt == Some(true) && host.tickets.contains(&(host.own, host.peer));
+        let resumes = self.config.zero_rtt == Some(true) && host.take_ticket();
         let plan = self.plan(now, host.paths);
         let connection = Connection::resume(now, &self.config, resumes, self.random.clone());
         let connection = self.with_streams(connection);
@@ -209,8 +177,8 @@ impl Family for Quic {
         if self.listens {
             return false;
         }
-        if connection.has_ticket() {
-            host.tickets.insert((host.own, host.peer));
+        if connection.take_ticket() {
+            host.add_ticket();
         }
         let mut has_news = false;
         connection.report_paths(|way, report| {

@@ -5,11 +5,11 @@ use std::net::SocketAddr;
 use std::ops::ControlFlow;
 
 use foundation::{Duration, Ecn, Generator, Instant};
-use quic::{Connection, Datagram, Event, QuicConfig};
+use quic::{Carriage, Connection, Datagram, Event, QuicConfig};
 use rand::SeedableRng as _;
 use transport::Machine as _;
 
-use super::tls;
+use super::tls::{self, Sessions};
 use crate::client::TICK;
 use crate::clock::Clock;
 use crate::datagrams::{Datagrams, Inbox, Peer};
@@ -41,23 +41,22 @@ pub trait Application {
 }
 
 /// Options of an end beyond its protocol.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Record a histogram of round-trip times.
     pub record_round_trips: bool,
-    /// Carry each message and its answer on a stream of their own; in turns if this is true, otherwise in order.
-    pub messages: Option<bool>,
+    /// What carries the data.
+    pub carriage: Carriage,
+    /// TLS with tickets for early data; otherwise with a new certificate.
+    pub sessions: Option<Sessions>,
 }
 
 impl Options {
-    fn apply(self, mut connection: Connection) -> Connection {
+    fn apply(&self, config: &QuicConfig, mut connection: Connection) -> Connection {
         if self.record_round_trips {
             connection.statistics_mut().rtt = Some(Box::default());
         }
-        match self.messages {
-            Some(fair) => connection.with_messages(fair),
-            None => connection,
-        }
+        connection.carrying(self.carriage, config.fair_streams == Some(true))
     }
 }
 
@@ -91,7 +90,7 @@ pub fn connect<A: Application>(
 ) -> Result<(Connection, A), Failed<A>> {
     let opened = || {
         let socket = Datagrams::connect(to).map_err(|source| Error::Send { address: to, source })?;
-        let cryptography = tls::client()?;
+        let cryptography = tls::client(options.sessions.as_ref())?;
         Ok((socket, cryptography, generator()?))
     };
     let (socket, cryptography, random) = match opened() {
@@ -103,7 +102,7 @@ pub fn connect<A: Application>(
         socket,
         to,
         Some(to),
-        options.apply(connection),
+        options.apply(config, connection),
         application,
         clock,
     );
@@ -150,13 +149,14 @@ impl Listener {
         clock: Clock,
         tick: &mut Tick<'_>,
     ) -> Result<(Connection, A), Failed<A>> {
-        let prepared = tls::server(&self.config).and_then(|cryptography| Ok((cryptography, generator()?)));
+        let prepared = tls::server(&self.config, options.sessions.as_ref())
+            .and_then(|cryptography| Ok((cryptography, generator()?)));
         let (cryptography, random) = match prepared {
             Ok(prepared) => prepared,
             Err(error) => return Err(Failed { error, application }),
         };
         let connection = Connection::listen_with(clock.now(), &self.config, cryptography, random);
-        let connection = options.apply(connection);
+        let connection = options.apply(&self.config, connection);
         End::new(self.socket, self.address, None, connection, application, clock).run(tick)
     }
 }

@@ -17,7 +17,7 @@ use super::super::setup::{self, CLIENT, Cryptography, SERVER};
 use super::super::streams::Streams;
 use super::super::unreliable::Unreliable;
 use super::{Connection, Event};
-use crate::QuicConfig;
+use crate::{Carriage, QuicConfig};
 
 impl Connection {
     /// Opens a connection without encryption. All randomness derives from `random`.
@@ -31,7 +31,7 @@ impl Connection {
         )
     }
 
-    /// Opens a connection without encryption that [issues a ticket](Self::has_ticket) for a later one. With the ticket of an
+    /// Opens a connection without encryption that [gets a ticket](Self::take_ticket) for a later one. With the ticket of an
     /// earlier one (`resumes`), its first flight carries data (0-RTT: RFC 9001, section 4.6).
     #[must_use]
     pub fn resume(now: Instant, config: &QuicConfig, resumes: bool, random: Generator) -> Self {
@@ -133,6 +133,17 @@ impl Connection {
     pub fn with_messages(mut self, fair: bool) -> Self {
         self.streams = Streams::of_messages(!fair);
         self
+    }
+
+    /// Carries the data in this way; of streams, earlier ones first unless `fair`.
+    #[must_use]
+    pub fn carrying(self, carriage: Carriage, fair: bool) -> Self {
+        match carriage {
+            Carriage::Stream => self,
+            Carriage::Exchanges => self.with_messages(fair),
+            Carriage::Frames => self.with_frames(fair),
+            Carriage::Datagrams => self.with_datagrams(),
+        }
     }
 
     /// Opens the paths of this plan, if the settings allow several.
