@@ -74,3 +74,20 @@ def test_early_data_takes_the_time_of_simulation(tmp_path: Path) -> None:
     # The first connection has no ticket and takes two round trips.
     assert early[1] > 0.08
     assert times("netns", zero_rtt=False)[0] > 0.08
+
+
+@pytest.mark.usefixtures("emulated")
+@pytest.mark.parametrize("datagrams", [False, True])
+def test_frames_are_in_time_as_in_simulation(tmp_path: Path, *, datagrams: bool) -> None:
+    frames = {"kind": "frames", "size": "4kB", "frame_rate": "50/s", "duration": "4s", "deadline": "150ms"}
+    path = {"rate": "20Mbit/s", "delay": "20ms", "loss": "5%"}
+    # Losses reduce no window.
+    protocol = {"datagrams": datagrams, "congestion": {"kind": "fixed", "window": 80}}
+    emulated, simulated = (
+        means(tmp_path, world, {**frames, "warm_up": "500ms"}, path=path, **protocol)
+        for world in ("netns", "sim")
+    )
+    # One of the three packets of a frame is lost with a probability of 14 %. A retransmission is in time.
+    assert emulated["frame_in_time_share"] == pytest.approx(simulated["frame_in_time_share"], abs=0.1)
+    assert emulated["frame_delay_p50_s"] == pytest.approx(simulated["frame_delay_p50_s"], rel=0.1)
+    assert (emulated["frame_in_time_share"] < 0.93) == datagrams

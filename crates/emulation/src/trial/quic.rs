@@ -133,6 +133,9 @@ impl socket::quic::Application for End<'_> {
         let start = self.runner.context.clock.start;
         let trial_time = |at: Instant| Instant::ZERO + at.saturating_since(start);
         self.runner.report(snapshot, statistics, trial_time, is_last);
+        if is_last {
+            self.runner.report_frames();
+        }
     }
 }
 
