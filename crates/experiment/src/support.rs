@@ -216,14 +216,8 @@ fn beyond_real_quic(spec: &TrialSpec) -> impl Iterator<Item = Problem> {
         );
         Problem::new("certificate_chain", message).within(&key)
     });
-    let several = flows_of_quic(spec).filter(|(_, config)| config.is_multipath());
-    let several = several.map(|(key, _)| {
-        let message = "true requires the world sim: real connections use one path";
-        Problem::new("multipath", message).within(&key)
-    });
     absent_quic(spec, quic::HAS_TLS)
         .chain(small)
-        .chain(several)
         .chain(lonely_tickets(spec))
 }
 
@@ -277,6 +271,10 @@ fn beyond_relay(spec: &TrialSpec) -> Option<Problem> {
             family(&spec.protocol)
         );
         return Some(Problem::new("protocol.kind", message));
+    }
+    if let Some((key, _)) = flows_of_quic(spec).find(|(_, config)| config.is_multipath()) {
+        let message = "true requires several paths: allowed in sim and netns";
+        return Some(Problem::new("multipath", message).within(&key));
     }
     if let Some(problem) = beyond_real_quic(spec).chain(rewritten_addresses(spec)).next() {
         return Some(problem);

@@ -62,7 +62,7 @@ omit_unset! {
         pub initial_rtt: Option<Duration>,
         /// Time without packets from the peer after which the connection fails, from "1s" to "1d". Default: "30s".
         pub idle_timeout: Option<Duration>,
-        /// Use several paths at once (draft-ietf-quic-multipath): each path between the hosts that the policy selects. World sim. Default: false.
+        /// Use several paths at once (draft-ietf-quic-multipath): each path between the hosts that the policy selects. Worlds sim and netns. Default: false.
         pub multipath: Option<bool>,
         /// With multipath: maximum number of paths of a connection at once. Default: 64.
         #[schemars(range(min = 1, max = 64))]

@@ -1054,7 +1054,7 @@ class ProtocolQuicKeys(TypedDict, total=False):
     bytes throughout the search. Default: false."""
     multipath: bool
     """Use several paths at once (draft-ietf-quic-multipath): each path between the hosts that the policy
-    selects. World sim. Default: false."""
+    selects. Worlds sim and netns. Default: false."""
     packet_threshold: SupportsIndex
     """Later packets that arrived before a packet counts as lost (RFC 9002, section 6.1.1). Default: 3."""
     path_timeout: str
@@ -1330,7 +1330,7 @@ class ProtocolKeys(TypedDict, total=False):
     bytes throughout the search. Default: false."""
     multipath: bool
     """Use several paths at once (draft-ietf-quic-multipath): each path between the hosts that the policy
-    selects. World sim. Default: false."""
+    selects. Worlds sim and netns. Default: false."""
     packet_threshold: SupportsIndex
     """Later packets that arrived before a packet counts as lost (RFC 9002, section 6.1.1). Default: 3."""
     path_timeout: str
@@ -1566,7 +1566,7 @@ class TrafficProtocolKeys(TypedDict, total=False):
     bytes throughout the search. Default: false."""
     multipath: bool
     """Use several paths at once (draft-ietf-quic-multipath): each path between the hosts that the policy
-    selects. World sim. Default: false."""
+    selects. Worlds sim and netns. Default: false."""
     packet_threshold: SupportsIndex
     """Later packets that arrived before a packet counts as lost (RFC 9002, section 6.1.1). Default: 3."""
     path_timeout: str

@@ -1,5 +1,7 @@
 //! The applications of a flow over QUIC: the machine of simulation with TLS over the kernel's datagrams.
 
+mod paths;
+
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::ControlFlow;
@@ -19,6 +21,8 @@ use socket::quic::{Connection, Event, Failed, Listener, Options, Sessions, conne
 use super::application::ApplicationRunner;
 use super::context::TrialContext;
 use super::flow::{EndSnapshot, Flow, locked};
+use paths::EndPaths;
+pub(super) use paths::{PathStart, choose};
 
 /// The parts of an end that both threads need before they start.
 pub(super) struct Start {
@@ -28,21 +32,35 @@ pub(super) struct Start {
 }
 
 impl Start {
-    pub(super) fn new(
+    /// Returns the parts of both ends of a flow: the client's first.
+    ///
+    /// # Errors
+    /// [`Error::Tls`] if there is no certificate of the size in the settings.
+    pub(super) fn both(
+        context: &TrialContext<'_>,
         group: &Group,
         config: &Arc<QuicConfig>,
-        application: Application,
-        sessions: Option<Sessions>,
-    ) -> Self {
-        Self {
-            config: Arc::clone(config),
+        flow: &Flow,
+        paths: Option<&PathStart>,
+    ) -> Result<[Self; 2], Error> {
+        let pair = &group.pairs[flow.id.pair as usize];
+        let options = Options {
+            record_round_trips: group.records_rtt,
+            carriage: carriage(config, &group.workload),
+            sessions: sessions(context, config, (pair.from, pair.to))?,
+            client_addresses: paths.map_or_else(Vec::new, PathStart::addresses),
+            plan: paths.map(|paths| paths.plan.clone()),
+        };
+        let config = match paths {
+            Some(_) => Arc::new(config.between(pair.ways.len())),
+            None => Arc::clone(config),
+        };
+        let [client, server] = Application::of(group, flow.id.number, flow.id.size);
+        Ok([client, server].map(|application| Self {
+            config: Arc::clone(&config),
             application,
-            options: Options {
-                record_round_trips: group.records_rtt,
-                carriage: carriage(config, &group.workload),
-                sessions,
-            },
-        }
+            options: options.clone(),
+        }))
     }
 }
 
@@ -71,6 +89,8 @@ pub(super) fn sessions(
 struct End<'a> {
     runner: ApplicationRunner<'a>,
     has_finished: bool,
+    /// The paths of a connection with several.
+    paths: Option<EndPaths>,
 }
 
 impl<'a> End<'a> {
@@ -80,6 +100,7 @@ impl<'a> End<'a> {
         Self {
             runner,
             has_finished: false,
+            paths: None,
         }
     }
 
@@ -115,7 +136,10 @@ impl socket::quic::Application for End<'_> {
     }
 
     /// The time of the connection is that of the trial's clock.
-    fn work(&mut self, _: Instant, connection: &mut Connection) -> Result<Instant, String> {
+    fn work(&mut self, now: Instant, connection: &mut Connection) -> Result<Instant, String> {
+        if let Some(paths) = &mut self.paths {
+            paths.update_host(self.runner.context, now, connection);
+        }
         self.runner.act();
         self.write(connection);
         let clock = self.runner.context.clock;
@@ -129,7 +153,13 @@ impl socket::quic::Application for End<'_> {
     fn observe(&mut self, _: Instant, connection: &Connection, is_last: bool) {
         let statistics = connection.statistics();
         let probe = Probe::of_quic(connection);
-        let snapshot = EndSnapshot::new(SendCounters::of(statistics), probe);
+        let snapshot = EndSnapshot {
+            carried: self
+                .paths
+                .as_ref()
+                .map(|paths| paths.carried(self.runner.flow, connection)),
+            ..EndSnapshot::new(SendCounters::of(statistics), probe)
+        };
         let start = self.runner.context.clock.start;
         let trial_time = |at: Instant| Instant::ZERO + at.saturating_since(start);
         self.runner.report(snapshot, statistics, trial_time, is_last);
@@ -147,9 +177,16 @@ fn until_over(context: &TrialContext<'_>) -> impl FnMut() -> ControlFlow<()> {
 }
 
 /// Opens the flow and runs its application until it finishes.
-pub(super) fn open(context: &TrialContext<'_>, flow: &Flow, start: Start, to: SocketAddr) {
+pub(super) fn open(
+    context: &TrialContext<'_>,
+    flow: &Flow,
+    start: Start,
+    paths: Option<PathStart>,
+    to: SocketAddr,
+) {
     let (config, options) = (Arc::clone(&start.config), start.options.clone());
-    let end = End::new(context, flow, Side::Sender, start);
+    let mut end = End::new(context, flow, Side::Sender, start);
+    end.paths = paths.map(PathStart::into_client);
     let clock = context.clock.clock;
     match connect(to, &config, end, options, clock, &mut until_over(context)) {
         Err(failed) if !context.is_over() => flow.fail(failed.error.to_string()),
@@ -159,14 +196,21 @@ pub(super) fn open(context: &TrialContext<'_>, flow: &Flow, start: Start, to: So
 }
 
 /// Listens at any port of an address, in the calling thread's namespace.
-pub(super) fn listen(address: Ipv4Addr, config: &QuicConfig) -> Result<Listener, Error> {
-    Listener::bind((address, 0).into(), config)
+pub(super) fn listen(address: Ipv4Addr, start: &Start) -> Result<Listener, Error> {
+    Listener::bind((address, 0).into(), &start.config)
 }
 
 /// Serves the flow until it finishes or the trial ends.
-pub(super) fn serve(context: &TrialContext<'_>, flow: &Flow, listener: Listener, start: Start) {
+pub(super) fn serve(
+    context: &TrialContext<'_>,
+    flow: &Flow,
+    listener: Listener,
+    start: Start,
+    paths: Option<EndPaths>,
+) {
     let options = start.options.clone();
-    let end = End::new(context, flow, Side::Receiver, start);
+    let mut end = End::new(context, flow, Side::Receiver, start);
+    end.paths = paths;
     let clock = context.clock.clock;
     let served = listener.serve(end, options, clock, &mut until_over(context));
     if let Err(Failed { error, .. }) = served

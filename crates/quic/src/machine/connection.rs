@@ -21,7 +21,7 @@ use super::clock::{from_library, to_library};
 use super::controller::Factory;
 use super::ledger::Ledger;
 use super::path_info::Reported;
-use super::paths::Paths;
+use super::paths::{Paths, has_key_phase};
 use super::selection::Selection;
 use super::setup::CLIENT;
 use super::streams::Streams;
@@ -224,9 +224,15 @@ impl Connection {
         let mut payload = 0;
         for packet in self.tap.iter().flat_map(|tap| tap.take()) {
             if packet.is_sent {
-                payload += self.ledger.sends_packet(now, 0, packet.number, &packet.frames);
+                payload += self
+                    .ledger
+                    .sends_packet(now, packet.path, packet.number, &packet.frames);
             } else {
-                self.ledger.receives_packet(now, 0, packet.number, &packet.frames);
+                self.ledger
+                    .receives_packet(now, packet.path, packet.number, &packet.frames);
+                if let Some(paths) = &mut self.paths {
+                    paths.receives(packet.key_phase);
+                }
             }
         }
         payload
@@ -439,9 +445,9 @@ impl Connection {
         };
         if self.tap.is_none() {
             self.ledger.receives(now, frame.path.unwrap_or(0), &frame.bytes);
-        }
-        if let Some(paths) = &mut self.paths {
-            paths.receives(&frame.bytes);
+            if let Some(paths) = &mut self.paths {
+                paths.receives(has_key_phase(&frame.bytes));
+            }
         }
         self.buffer.clear();
         let bytes = BytesMut::from(&*frame.bytes);

@@ -11,11 +11,17 @@ use noq_proto::crypto::{
 use noq_proto::transport_parameters::TransportParameters;
 use noq_proto::{ConnectError, ConnectionId, PathId, Side, TransportError};
 
+use super::paths::{has_key_phase, number_of};
+
 /// A 0-RTT or 1-RTT packet.
 #[derive(Debug)]
 pub(super) struct ClearPacket {
     pub is_sent: bool,
+    /// Path ID.
+    pub path: u8,
     pub number: u64,
+    /// Key phase of a 1-RTT packet (RFC 9001, section 6).
+    pub key_phase: bool,
     /// The frames.
     pub frames: Vec<u8>,
 }
@@ -25,11 +31,13 @@ pub(super) struct ClearPacket {
 pub(super) struct Tap(Mutex<Vec<ClearPacket>>);
 
 impl Tap {
-    fn add(&self, is_sent: bool, number: u64, frames: &[u8]) {
+    fn add(&self, is_sent: bool, path: PathId, number: u64, header: &[u8], frames: &[u8]) {
         let mut packets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         packets.push(ClearPacket {
             is_sent,
+            path: number_of(path),
             number,
+            key_phase: has_key_phase(header),
             frames: frames.to_vec(),
         });
     }
@@ -48,7 +56,8 @@ struct TappedKey {
 impl PacketKey for TappedKey {
     fn encrypt(&self, path_id: PathId, packet: u64, buf: &mut [u8], header_len: usize) {
         let end = buf.len() - self.inner.tag_len();
-        self.tap.add(true, packet, &buf[header_len..end]);
+        self.tap
+            .add(true, path_id, packet, &buf[..header_len], &buf[header_len..end]);
         self.inner.encrypt(path_id, packet, buf, header_len);
     }
 
@@ -60,7 +69,7 @@ impl PacketKey for TappedKey {
         payload: &mut BytesMut,
     ) -> Result<(), CryptoError> {
         self.inner.decrypt(path_id, packet, header, payload)?;
-        self.tap.add(false, packet, payload);
+        self.tap.add(false, path_id, packet, header, payload);
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use experiment::plan::Protocol;
 use experiment::trace::{Decision, Probe};
 use foundation::{Generator, Instant};
 use quic::{Carriage, Connection, Datagram, Event, QuicConfig};
-use transport::mptcp::{ConnectionPlan, HostPaths, PathIndex, PathPolicy, StartParameters, SubflowInfo};
+use transport::mptcp::{ConnectionPlan, HostPaths, PathIndex, PathPolicy, SubflowInfo};
 use transport::{Statistics, tcp};
 
 use super::stream::{EndEvent, Family, StreamConnection, StreamEnd};
@@ -52,17 +52,8 @@ impl Quic {
 
     /// Returns the plan of the path policy.
     fn plan(&mut self, now: Instant, host: &mut HostPaths) -> Option<ConnectionPlan> {
-        let mut policy = self.config.policy().build();
-        policy.set_start_parameters(&StartParameters {
-            initial_window: self.config.initial_window.unwrap_or(10),
-            ..StartParameters::default()
-        });
-        let plan = policy.open(self.size, host, self.paths.as_mut()?);
-        host.on_connection();
-        if let Some(size) = self.size {
-            host.on_flow(now, size);
-        }
-        self.policy = policy.follows_progress().then_some(policy);
+        let (plan, policy) = self.config.plan(now, self.size, host, self.paths.as_mut()?);
+        self.policy = policy;
         Some(plan)
     }
 
@@ -180,19 +171,7 @@ impl Family for Quic {
         if connection.take_ticket() {
             host.add_ticket();
         }
-        let mut has_news = false;
-        connection.report_paths(|way, report| {
-            has_news |= report.acknowledged > 0;
-            let path = PathIndex(way);
-            if let Some(rtt) = report.rtt {
-                host.paths.on_round_trip(path, rtt);
-            }
-            host.paths.on_delivery(path, now, report.acknowledged, 0);
-        });
-        match &mut self.policy {
-            Some(policy) if has_news => connection.follow(now, &mut **policy, host.paths),
-            _ => false,
-        }
+        connection.update_host(now, now, self.policy.as_deref_mut(), host.paths)
     }
 
     fn receive(

@@ -5,6 +5,7 @@
 
 mod certificate;
 mod driver;
+mod lanes;
 mod tls;
 mod transfer;
 
