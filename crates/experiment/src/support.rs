@@ -2,7 +2,7 @@
 
 use foundation::Problem;
 use network::{Capacity, LinkSpec};
-use quic::QuicConfig;
+use quic::{MigrationTarget, QuicConfig};
 use transport::mptcp::policy::PathChoice;
 use transport::tcp::StackKind;
 
@@ -115,6 +115,7 @@ fn beyond_simulation(spec: &TrialSpec) -> Vec<Problem> {
     problems.extend(absent_quic(spec, quic::AVAILABLE));
     problems.extend(lonely_tickets(spec));
     problems.extend(translated_paths(spec));
+    problems.extend(moves_in_place(spec));
     if is_loopback(spec) {
         let message = "\"loopback\" requires the world netns: it has no network to simulate";
         problems.push(Problem::new("topology.kind", message));
@@ -176,6 +177,30 @@ fn translated_paths(spec: &TrialSpec) -> Option<Problem> {
     })
 }
 
+/// Returns a problem if clients move, and a translator hides their addresses or there is no other path.
+fn moves_in_place(spec: &TrialSpec) -> Option<Problem> {
+    let (key, config) = flows_of_quic(spec).find(|(_, config)| config.migrate.is_some())?;
+    let topology = spec.topology().ok()?;
+    if topology.links().iter().any(|link| link.spec.nat.is_some()) {
+        let message =
+            "needs a network without translators: remove nat, whose rebind has this effect for the server";
+        return Some(Problem::new("migrate", message).within(&key));
+    }
+    let is_single = matches!(spec.network, NetworkConfig::Path(_));
+    let message = "\"path\" needs several paths between the hosts: set a topology, such as \"multipath\"";
+    let is_missing = is_single && config.migrate_to == Some(MigrationTarget::Path);
+    is_missing.then(|| Problem::new("migrate_to", message).within(&key))
+}
+
+/// Returns a problem for each client that moves: in real worlds none does.
+fn simulated_moves(spec: &TrialSpec) -> impl Iterator<Item = Problem> {
+    let moving = flows_of_quic(spec).filter(|(_, config)| config.migrate.is_some());
+    moving.map(|(key, _)| {
+        let message = "requires the world sim: clients of other worlds keep their sockets";
+        Problem::new("migrate", message).within(&key)
+    })
+}
+
 /// Returns a problem if no later connection can use the ticket of the first one.
 fn lonely_tickets(spec: &TrialSpec) -> Option<Problem> {
     let early = protocols(spec).filter_map(|(key, protocol, workload)| match protocol {
@@ -219,6 +244,7 @@ fn beyond_real_quic(spec: &TrialSpec) -> impl Iterator<Item = Problem> {
     absent_quic(spec, quic::HAS_TLS)
         .chain(small)
         .chain(lonely_tickets(spec))
+        .chain(simulated_moves(spec))
 }
 
 /// Returns the workloads with the numbers of their tables.

@@ -17,7 +17,7 @@ pub mod wire;
 mod machine;
 
 pub use carriage::Carriage;
-pub use config::{QuicConfig, QuicKind};
+pub use config::{MigrationTarget, QuicConfig, QuicKind};
 pub use controller_choice::{ControllerChoice, LibraryController};
 pub use datagram::Datagram;
 #[cfg(feature = "machine")]

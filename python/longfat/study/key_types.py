@@ -1048,6 +1048,13 @@ class ProtocolQuicKeys(TypedDict, total=False):
     max_datagram_size: str
     """Largest UDP payload that a host sends, from "1200B" to "65507B". Default: "1472B", which fills the
     MTU of Ethernet over IPv4."""
+    migrate: Sequence[str]
+    """Times after the opening of a connection at which the client moves to migrate_to (RFC 9000, section
+    9), in order, at the earliest when the handshake is confirmed. Packets to its earlier address are lost.
+    World sim. Default: none."""
+    migrate_to: Literal["port", "address", "path"]
+    """With migrate: what changes: port, address, or path: the next path between the hosts with its own
+    address. Default: "address"."""
     mtu_discovery: bool
     """Start with UDP payloads of 1200 bytes and search for the MTU of the path up to max_datagram_size (RFC
     8899); otherwise send max_datagram_size at once. This project's controllers count in packets of 1200
@@ -1324,6 +1331,13 @@ class ProtocolKeys(TypedDict, total=False):
     max_datagram_size: str
     """Largest UDP payload that a host sends, from "1200B" to "65507B". Default: "1472B", which fills the
     MTU of Ethernet over IPv4."""
+    migrate: Sequence[str]
+    """Times after the opening of a connection at which the client moves to migrate_to (RFC 9000, section
+    9), in order, at the earliest when the handshake is confirmed. Packets to its earlier address are lost.
+    World sim. Default: none."""
+    migrate_to: Literal["port", "address", "path"]
+    """With migrate: what changes: port, address, or path: the next path between the hosts with its own
+    address. Default: "address"."""
     mtu_discovery: bool
     """Start with UDP payloads of 1200 bytes and search for the MTU of the path up to max_datagram_size (RFC
     8899); otherwise send max_datagram_size at once. This project's controllers count in packets of 1200
@@ -1560,6 +1574,13 @@ class TrafficProtocolKeys(TypedDict, total=False):
     max_datagram_size: str
     """Largest UDP payload that a host sends, from "1200B" to "65507B". Default: "1472B", which fills the
     MTU of Ethernet over IPv4."""
+    migrate: Sequence[str]
+    """Times after the opening of a connection at which the client moves to migrate_to (RFC 9000, section
+    9), in order, at the earliest when the handshake is confirmed. Packets to its earlier address are lost.
+    World sim. Default: none."""
+    migrate_to: Literal["port", "address", "path"]
+    """With migrate: what changes: port, address, or path: the next path between the hosts with its own
+    address. Default: "address"."""
     mtu_discovery: bool
     """Start with UDP payloads of 1200 bytes and search for the MTU of the path up to max_datagram_size (RFC
     8899); otherwise send max_datagram_size at once. This project's controllers count in packets of 1200

@@ -20,8 +20,9 @@ use transport::{Machine, Statistics};
 use super::clock::{from_library, to_library};
 use super::controller::Factory;
 use super::ledger::Ledger;
+use super::migration::Migration;
 use super::path_info::Reported;
-use super::paths::{Paths, has_key_phase};
+use super::paths::{Paths, has_key_phase, number_in};
 use super::selection::Selection;
 use super::setup::CLIENT;
 use super::streams::Streams;
@@ -66,6 +67,10 @@ pub struct Connection {
     pub(super) paths: Option<Box<Paths>>,
     /// What the host knows of each of them.
     pub(super) reported: Vec<Reported>,
+    /// The moves of a client.
+    migration: Option<Box<Migration>>,
+    /// Whether moves change the path between the hosts.
+    changes_way: bool,
     /// The packet scheduler, if it is one of this project's.
     selection: Option<Selection>,
     /// Bytes that the library has accepted of the application.
@@ -110,6 +115,12 @@ impl Connection {
     #[must_use]
     pub const fn exists(&self) -> bool {
         self.inner.is_some()
+    }
+
+    /// Returns whether the connection selects the path between the hosts of each datagram.
+    #[must_use]
+    pub const fn selects_way(&self) -> bool {
+        self.paths.is_some() || self.changes_way
     }
 
     /// Returns whether each message has its stream or its datagrams.
@@ -248,6 +259,9 @@ impl Connection {
                 _ => {}
             }
         }
+        if let (Library::HandshakeConfirmed, Some(migration)) = (&event, &mut self.migration) {
+            migration.confirm();
+        }
         match event {
             // With early data, the application has known since the start.
             Library::Connected if self.is_early => self.check_early_data(),
@@ -380,19 +394,25 @@ impl Connection {
             Some(EcnCodepoint::Ect1) => Ecn::Ect1,
             Some(EcnCodepoint::Ce) => Ecn::Ce,
         };
-        let way = (self.paths.as_ref()).map_or(0, |paths| paths.way_to(transmit.destination));
+        let way = match (&self.paths, &self.migration) {
+            (Some(paths), _) => paths.way_to(transmit.destination),
+            (None, Some(migration)) => migration.way(),
+            (None, None) if self.changes_way => number_in(transmit.destination),
+            (None, None) => 0,
+        };
         let path = self.paths.as_ref().map(|paths| paths.number_on(way));
         let data = match self.tap {
             Some(_) => self.count_tapped(now) as u32,
             None => self.ledger.sends(now, path.unwrap_or(0), &bytes),
         };
-        let client = Some(transmit.destination);
+        let own = self.migration.as_ref().map(|migration| migration.address());
+        let to = Some(transmit.destination).filter(|_| self.paths.is_none() && !self.is_client);
         let datagram = Datagram {
             data,
             bytes,
             ecn,
             path,
-            client: client.filter(|&to| self.paths.is_none() && !self.is_client && to != CLIENT),
+            client: own.or(to).filter(|&client| client != CLIENT),
         };
         (way, datagram)
     }
@@ -451,6 +471,12 @@ impl Connection {
         }
         self.buffer.clear();
         let bytes = BytesMut::from(&*frame.bytes);
+        if let Some(migration) = &self.migration
+            && frame.client.unwrap_or(CLIENT) != migration.address()
+        {
+            // It went to an earlier address.
+            return;
+        }
         let translated = frame.client.filter(|_| !self.is_client);
         let peer = translated.map_or(peer, FourTuple::from_remote);
         match self.endpoint.handle(at, peer, ecn, bytes, &mut self.buffer) {
@@ -502,6 +528,9 @@ impl Machine for Connection {
                 paths.couple(now, inner);
             }
             inner.handle_timeout(to_library(now));
+            while (self.migration.as_mut()).is_some_and(|migration| migration.advance(now)) {
+                inner.handle_network_change(None, to_library(now));
+            }
         }
         self.pump(now);
     }
@@ -514,11 +543,13 @@ impl Machine for Connection {
         let (_, inner) = self.inner.as_ref()?;
         let own = self.paths.as_ref().map(|paths| paths.timeout());
         let own = own.filter(|&at| at != Instant::MAX);
+        let migration = self.migration.as_ref().and_then(|migration| migration.due_at());
         inner
             .poll_timeout()
             .map(from_library)
             .into_iter()
             .chain(own)
+            .chain(migration.filter(|_| !inner.is_closed()))
             .min()
     }
 

@@ -87,7 +87,7 @@ fn numbered(address: SocketAddr, number: u8) -> SocketAddr {
 }
 
 /// Returns the third byte of an address.
-fn number_in(address: SocketAddr) -> u8 {
+pub(super) fn number_in(address: SocketAddr) -> u8 {
     match address.ip() {
         IpAddr::V4(ip) => ip.octets()[2],
         IpAddr::V6(_) => 0,

@@ -89,7 +89,8 @@ fn machines(group: &mut Group, pair: &Pair, size: Option<u64>) -> (Machine, Mach
                 true => Arc::new(config.between(pair.ways.len())),
                 false => Arc::clone(config),
             };
-            let mut opener = Quic::opener(Arc::clone(&config), random(), carriage);
+            let ways = u8::try_from(pair.ways.len()).unwrap_or(u8::MAX);
+            let mut opener = Quic::opener(Arc::clone(&config), random(), carriage).over(ways);
             if config.is_multipath() {
                 let paths = Generator::seed_from_u64(group.paths.next_u64());
                 opener = opener.choosing_paths(paths, size);

@@ -28,6 +28,8 @@ pub(crate) struct Quic {
     size: Option<u64>,
     /// The policy, if it adds paths later.
     policy: Option<Box<dyn PathPolicy>>,
+    /// Number of paths between the hosts.
+    ways: u8,
 }
 
 impl Quic {
@@ -41,7 +43,14 @@ impl Quic {
             paths: None,
             size: None,
             policy: None,
+            ways: 1,
         }
+    }
+
+    /// Sets the number of paths between the hosts.
+    pub(crate) const fn over(mut self, ways: u8) -> Self {
+        self.ways = ways;
+        self
     }
 
     /// Lets the policy choose paths for `size` bytes, if known, and draw from `random`.
@@ -67,6 +76,7 @@ impl Quic {
             paths: None,
             size: None,
             policy: None,
+            ways: 1,
         }
     }
 
@@ -157,7 +167,7 @@ impl Family for Quic {
         let resumes = self.config.zero_rtt == Some(true) && host.take_ticket();
         let plan = self.plan(now, host.paths);
         let connection = Connection::resume(now, &self.config, resumes, self.random.clone());
-        let connection = self.with_streams(connection);
+        let connection = self.with_streams(connection).between(self.ways);
         match plan {
             Some(plan) => connection.with_plan(plan),
             None => connection,
@@ -198,7 +208,7 @@ impl Family for Quic {
     /// A connection with one path answers on the path of the last packet.
     fn transmit(connection: &mut Connection, now: Instant, way: &mut u8) -> Option<Self::Packet> {
         let (own, datagram) = connection.poll_datagram(now)?;
-        if connection.is_multipath() {
+        if connection.selects_way() {
             *way = own;
         }
         Some(datagram)

@@ -11,13 +11,14 @@ use transport::mptcp::ConnectionPlan;
 use super::super::clock::to_library;
 use super::super::controller::Factory;
 use super::super::ledger::Ledger;
+use super::super::migration::Migration;
 use super::super::paths::Paths;
 use super::super::selection::Selection;
 use super::super::setup::{self, CLIENT, Cryptography, SERVER};
 use super::super::streams::Streams;
 use super::super::unreliable::Unreliable;
 use super::{Connection, Event};
-use crate::{Carriage, QuicConfig};
+use crate::{Carriage, MigrationTarget, QuicConfig};
 
 impl Connection {
     /// Opens a connection without encryption. All randomness derives from `random`.
@@ -57,6 +58,7 @@ impl Connection {
         let opened = endpoint.connect(to_library(now), client, SERVER, "example.com");
         let mut connection = Self::new(now, config, endpoint, true, controllers);
         connection.tap = cryptography.tap;
+        connection.migration = Migration::new(now, config).map(Box::new);
         match opened {
             Ok(opened) => {
                 let has_early_data = opened.1.has_0rtt();
@@ -112,6 +114,8 @@ impl Connection {
             controllers,
             paths: is_multipath.then(|| Box::new(Paths::new(config, is_client))),
             reported: Vec::new(),
+            migration: None,
+            changes_way: config.migrate_to == Some(MigrationTarget::Path),
             selection: Selection::new(config).filter(|_| is_multipath),
             written: 0,
             streams: Streams::default(),
@@ -144,6 +148,15 @@ impl Connection {
             Carriage::Frames => self.with_frames(fair),
             Carriage::Datagrams => self.with_datagrams(),
         }
+    }
+
+    /// Sets the number of paths between the hosts, over which a client may move (`migrate_to`).
+    #[must_use]
+    pub fn between(mut self, ways: u8) -> Self {
+        if let Some(migration) = &mut self.migration {
+            migration.set_ways(ways);
+        }
+        self
     }
 
     /// Opens the paths of this plan, if the settings allow several.
