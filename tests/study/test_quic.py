@@ -51,7 +51,8 @@ def test_errors_take_one_line(protocol: dict[str, Any], message: str) -> None:
     ("keys", "message"),
     [
         ({"certificate_chain": "100B"}, '"320B" to "12kB"'),
-        ({"zero_rtt": True}, "requires the world sim"),
+        ({"zero_rtt": True}, "true has no effect on a single connection"),
+        ({"migrate": ["1s"]}, "requires the world sim: clients of other worlds keep their sockets"),
     ],
 )
 def test_real_sockets_refuse(world: str, keys: dict[str, Any], message: str) -> None:
@@ -136,19 +137,20 @@ def test_errors_of_pages_name_the_key(keys: dict[str, Any], message: str) -> Non
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize("workload", [PAGE, {"kind": "request-response", "streams": 2}])
-def test_netns_has_no_streams(workload: dict[str, Any]) -> None:
+FRAMES: dict[str, Any] = {"kind": "frames", "size": "1kB", "duration": "2s"}
+
+
+@pytest.mark.parametrize("workload", [PAGE, FRAMES, {"kind": "request-response", "streams": 2}])
+def test_netns_has_streams_of_quic_only(workload: dict[str, Any]) -> None:
     keys = {"title": "page", "worlds": ["netns"], "path": PATH, "workload": workload}
-    with pytest.raises(lf.StudyError, match="requires the world sim"):
+    with pytest.raises(lf.StudyError, match="requires the world sim, or QUIC"):
         load_study({**keys, "protocols": [{"name": "a", "kind": "tcp"}]})
+    load_study({**keys, "protocols": [{"name": "a", "kind": "quic"}]})
 
 
 def test_early_data_needs_a_second_connection() -> None:
     with pytest.raises(ValueError, match="zero_rtt: true has no effect on a single connection"):
         lf.simulate(lf.Quic(zero_rtt=True), PATH, "20kB")
-
-
-FRAMES: dict[str, Any] = {"kind": "frames", "size": "1kB", "duration": "2s"}
 
 
 @pytest.mark.parametrize(
@@ -159,9 +161,3 @@ def test_frames_are_in_time(protocol: Any) -> None:
     metrics = lf.simulate(protocol, path, workload={**FRAMES, "warm_up": "1s"}).metrics
     assert metrics["frame_in_time_share"] == 1
     assert 0.010 < metrics["frame_delay_p50_s"] < 0.012
-
-
-def test_netns_has_no_frames() -> None:
-    keys = {"title": "frames", "worlds": ["netns"], "path": PATH, "workload": FRAMES}
-    with pytest.raises(lf.StudyError, match='"frames" requires the world sim'):
-        load_study({**keys, "protocols": [{"name": "a", "kind": "quic"}]})

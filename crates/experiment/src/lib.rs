@@ -9,6 +9,7 @@ pub mod acknowledgement;
 pub mod all_reduce;
 pub mod application;
 pub mod barrier;
+mod carriage;
 pub mod censored;
 pub mod combination;
 pub mod fairness;
@@ -37,6 +38,7 @@ pub mod traffic;
 pub mod vocabulary;
 pub mod workload;
 
+pub use carriage::carriage;
 pub use protocol::ProtocolConfig;
 pub use quic::QuicConfig;
 pub use record::TrialRecord;

@@ -2,7 +2,7 @@
 
 use foundation::Problem;
 use network::{Capacity, LinkSpec};
-use quic::QuicConfig;
+use quic::{MigrationTarget, QuicConfig};
 use transport::mptcp::policy::PathChoice;
 use transport::tcp::StackKind;
 
@@ -115,6 +115,7 @@ fn beyond_simulation(spec: &TrialSpec) -> Vec<Problem> {
     problems.extend(absent_quic(spec, quic::AVAILABLE));
     problems.extend(lonely_tickets(spec));
     problems.extend(translated_paths(spec));
+    problems.extend(moves_in_place(spec));
     if is_loopback(spec) {
         let message = "\"loopback\" requires the world netns: it has no network to simulate";
         problems.push(Problem::new("topology.kind", message));
@@ -176,6 +177,30 @@ fn translated_paths(spec: &TrialSpec) -> Option<Problem> {
     })
 }
 
+/// Returns a problem if clients move, and a translator hides their addresses or there is no other path.
+fn moves_in_place(spec: &TrialSpec) -> Option<Problem> {
+    let (key, config) = flows_of_quic(spec).find(|(_, config)| config.migrate.is_some())?;
+    let topology = spec.topology().ok()?;
+    if topology.links().iter().any(|link| link.spec.nat.is_some()) {
+        let message =
+            "needs a network without translators: remove nat, whose rebind has this effect for the server";
+        return Some(Problem::new("migrate", message).within(&key));
+    }
+    let is_single = matches!(spec.network, NetworkConfig::Path(_));
+    let message = "\"path\" needs several paths between the hosts: set a topology, such as \"multipath\"";
+    let is_missing = is_single && config.migrate_to == Some(MigrationTarget::Path);
+    is_missing.then(|| Problem::new("migrate_to", message).within(&key))
+}
+
+/// Returns a problem for each client that moves: in real worlds none does.
+fn simulated_moves(spec: &TrialSpec) -> impl Iterator<Item = Problem> {
+    let moving = flows_of_quic(spec).filter(|(_, config)| config.migrate.is_some());
+    moving.map(|(key, _)| {
+        let message = "requires the world sim: clients of other worlds keep their sockets";
+        Problem::new("migrate", message).within(&key)
+    })
+}
+
 /// Returns a problem if no later connection can use the ticket of the first one.
 fn lonely_tickets(spec: &TrialSpec) -> Option<Problem> {
     let early = protocols(spec).filter_map(|(key, protocol, workload)| match protocol {
@@ -216,20 +241,10 @@ fn beyond_real_quic(spec: &TrialSpec) -> impl Iterator<Item = Problem> {
         );
         Problem::new("certificate_chain", message).within(&key)
     });
-    let early = flows_of_quic(spec).filter(|(_, config)| config.zero_rtt == Some(true));
-    let early = early.map(|(key, _)| {
-        let message = "true requires the world sim: real connections keep no tickets";
-        Problem::new("zero_rtt", message).within(&key)
-    });
-    let several = flows_of_quic(spec).filter(|(_, config)| config.is_multipath());
-    let several = several.map(|(key, _)| {
-        let message = "true requires the world sim: real connections use one path";
-        Problem::new("multipath", message).within(&key)
-    });
     absent_quic(spec, quic::HAS_TLS)
         .chain(small)
-        .chain(early)
-        .chain(several)
+        .chain(lonely_tickets(spec))
+        .chain(simulated_moves(spec))
 }
 
 /// Returns the workloads with the numbers of their tables.
@@ -255,8 +270,8 @@ fn simulated_workloads(spec: &TrialSpec) -> impl Iterator<Item = Problem> {
             let has_streams = matches!(protocol, ProtocolConfig::Quic(_));
             let (key, message) = match workload.kind {
                 WorkloadKind::AllReduce => ("kind", "\"all-reduce\" requires the world sim"),
-                WorkloadKind::Frames => ("kind", "\"frames\" requires the world sim"),
                 _ if has_streams => return None,
+                WorkloadKind::Frames => ("kind", "\"frames\" requires the world sim, or QUIC"),
                 WorkloadKind::WebPage => ("kind", "\"web-page\" requires the world sim, or QUIC"),
                 _ if workload.streams.is_some() => ("streams", "requires the world sim, or QUIC"),
                 _ => return None,
@@ -282,6 +297,10 @@ fn beyond_relay(spec: &TrialSpec) -> Option<Problem> {
             family(&spec.protocol)
         );
         return Some(Problem::new("protocol.kind", message));
+    }
+    if let Some((key, _)) = flows_of_quic(spec).find(|(_, config)| config.is_multipath()) {
+        let message = "true requires several paths: allowed in sim and netns";
+        return Some(Problem::new("multipath", message).within(&key));
     }
     if let Some(problem) = beyond_real_quic(spec).chain(rewritten_addresses(spec)).next() {
         return Some(problem);
@@ -441,10 +460,13 @@ mod tests {
         if quic::AVAILABLE {
             let found = key(WorldKind::Sim, early(file.clone()));
             assert_eq!(found.as_deref(), Some("protocol.zero_rtt"));
+            let found = key(WorldKind::Relay, early(file.clone()));
+            assert_eq!(found.as_deref(), Some("protocol.zero_rtt"));
             let one = json!({"kind": "request-response", "requests": 1, "reconnect": true});
             assert!(key(WorldKind::Sim, early(one)).is_some());
             let two = json!({"kind": "request-response", "requests": 2, "reconnect": true});
-            assert_eq!(key(WorldKind::Sim, early(two)), None);
+            assert_eq!(key(WorldKind::Sim, early(two.clone())), None);
+            assert_eq!(key(WorldKind::Netns, early(two)).is_none(), quic::HAS_TLS);
             let flows = json!({"kind": "file", "size": "10kB", "flows": 2, "stagger": "1s"});
             assert_eq!(key(WorldKind::Sim, early(flows)), None);
         }

@@ -17,6 +17,22 @@ pub enum QuicKind {
     Quic,
 }
 
+/// What changes when a client moves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MigrationTarget {
+    /// The port.
+    Port,
+    /// The address.
+    #[default]
+    Address,
+    /// The path between the hosts, and the address.
+    Path,
+}
+
+/// Most moves of a client.
+const MOST_MOVES: usize = 1000;
+
 omit_unset! {
     /// QUIC and its settings. Every key but `kind` is optional.
     #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -56,13 +72,17 @@ omit_unset! {
         /// Reordering after which a host requests an immediate acknowledgement of its peer: distance in packets between the largest one received and the smallest missing one not reported yet; 0: none for reordered packets. Default: 1, each packet out of order (RFC 9000, section 13.2.1).
         #[schemars(range(max = 1000))]
         pub ack_reordering: Option<u32>,
-        /// Send the first request of a client's later connections to a server with the first flight (0-RTT: RFC 9001, section 4.6); the first connection gets the ticket. Default: false.
+        /// Send the first request of a client's later connections to a server with the first flight (0-RTT: RFC 9001, section 4.6); each connection gets a ticket, which serves one later connection. Default: false.
         pub zero_rtt: Option<bool>,
         /// Round-trip time before the first sample, from "1ms" to "10s" (RFC 9002, section 6.2.2). Default: "333ms".
         pub initial_rtt: Option<Duration>,
         /// Time without packets from the peer after which the connection fails, from "1s" to "1d". Default: "30s".
         pub idle_timeout: Option<Duration>,
-        /// Use several paths at once (draft-ietf-quic-multipath): each path between the hosts that the policy selects. World sim. Default: false.
+        /// Times after the opening of a connection at which the client moves to migrate_to (RFC 9000, section 9), in order, at the earliest when the handshake is confirmed. Packets to its earlier address are lost. World sim. Default: none.
+        pub migrate: Option<Vec<Duration>>,
+        /// With migrate: what changes: port, address, or path: the next path between the hosts with its own address. Default: "address".
+        pub migrate_to: Option<MigrationTarget>,
+        /// Use several paths at once (draft-ietf-quic-multipath): each path between the hosts that the policy selects. Worlds sim and netns. Default: false.
         pub multipath: Option<bool>,
         /// With multipath: maximum number of paths of a connection at once. Default: 64.
         #[schemars(range(min = 1, max = 64))]
@@ -165,6 +185,22 @@ impl QuicConfig {
         self.certificate_chain.map_or(3000, Size::bytes) as usize
     }
 
+    /// Returns the problem of the keys of a client that moves.
+    fn migration_problem(&self) -> Option<Problem> {
+        let Some(times) = &self.migrate else {
+            let message = "has no effect without moves: set migrate";
+            return self.migrate_to.map(|_| Problem::new("migrate_to", message));
+        };
+        if self.multipath == Some(true) {
+            let message = "moves a connection with one path: remove multipath";
+            return Some(Problem::new("migrate", message));
+        }
+        let is_ordered = times.is_sorted_by(|before, after| before < after);
+        let is_valid = is_ordered && (1..=MOST_MOVES).contains(&times.len());
+        let message = format!("needs 1 to {MOST_MOVES} times in ascending order");
+        (!is_valid).then(|| Problem::new("migrate", message))
+    }
+
     /// Returns the keys that are out of range.
     #[must_use]
     pub fn validate(&self) -> Vec<Problem> {
@@ -262,6 +298,7 @@ impl QuicConfig {
         ];
         problems.extend(others.into_iter().flatten());
         problems.extend(self.path_problems());
+        problems.extend(self.migration_problem());
         if self.discovers_mtu() && u64::from(self.max_datagram_size()) == LEAST_DATAGRAM {
             let message =
                 "true has nothing to find up to max_datagram_size = \"1200B\": remove one of the two";

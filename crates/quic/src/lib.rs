@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod carriage;
 mod config;
 mod controller_choice;
 mod datagram;
@@ -15,7 +16,8 @@ pub mod wire;
 #[cfg(feature = "machine")]
 mod machine;
 
-pub use config::{QuicConfig, QuicKind};
+pub use carriage::Carriage;
+pub use config::{MigrationTarget, QuicConfig, QuicKind};
 pub use controller_choice::{ControllerChoice, LibraryController};
 pub use datagram::Datagram;
 #[cfg(feature = "machine")]

@@ -2,12 +2,14 @@
 
 use std::borrow::Cow;
 
-use foundation::{Duration, Problem};
+use foundation::{Duration, Generator, Instant, Problem};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
-use transport::mptcp::{PolicyConfig, SchedulerConfig};
+use transport::mptcp::{
+    ConnectionPlan, HostPaths, PathPolicy, PolicyConfig, SchedulerConfig, StartParameters,
+};
 
 use crate::{ControllerChoice, QuicConfig};
 
@@ -110,6 +112,29 @@ impl QuicConfig {
     #[must_use]
     pub fn policy(&self) -> PolicyConfig {
         self.policy.clone().unwrap_or_default()
+    }
+
+    /// Opens a connection of `size` bytes, if known, by the path policy at time `now` of the host. Returns the plan, and the policy if it
+    /// adds paths later.
+    #[must_use]
+    pub fn plan(
+        &self,
+        now: Instant,
+        size: Option<u64>,
+        host: &mut HostPaths,
+        random: &mut Generator,
+    ) -> (ConnectionPlan, Option<Box<dyn PathPolicy>>) {
+        let mut policy = self.policy().build();
+        policy.set_start_parameters(&StartParameters {
+            initial_window: self.initial_window.unwrap_or(10),
+            ..StartParameters::default()
+        });
+        let plan = policy.open(size, host, random);
+        host.on_connection();
+        if let Some(size) = size {
+            host.on_flow(now, size);
+        }
+        (plan, policy.follows_progress().then_some(policy))
     }
 
     /// Returns the packet scheduler.

@@ -35,10 +35,11 @@ fn handshake_bytes(pair: &Pair) -> usize {
 #[test]
 fn first_connection_gets_a_ticket_only_with_the_key() {
     let pair = run(EARLY, false, 400, |_, _| false);
-    assert!(pair.ends[0].has_ticket());
+    assert!(pair.ends[0].take_ticket());
+    assert!(!pair.ends[0].take_ticket());
     assert_eq!(pair.read[1], 400);
     let pair = run(r#"{"kind": "quic"}"#, false, 400, |_, _| false);
-    assert!(!pair.ends[0].has_ticket());
+    assert!(!pair.ends[0].take_ticket());
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Tests of the machine over a pair of ends.
 
+mod client_migration;
 mod closing;
 mod determinism;
 mod early_data;

@@ -100,7 +100,7 @@ impl Pair {
             self.events[side].push(event);
         }
         while let Some(mut datagram) = self.ends[side].poll_transmit(self.now) {
-            if side == 0 {
+            if side == 0 && self.client.is_some() {
                 datagram.client = self.client;
             }
             let number = self.counts[side];
@@ -110,7 +110,7 @@ impl Pair {
                 from: side,
                 datagram: datagram.clone(),
             });
-            let is_addressed = side == 0 || datagram.client == self.client;
+            let is_addressed = side == 0 || self.client.is_none() || datagram.client == self.client;
             if is_addressed && !(self.drops)(side, number) {
                 self.on_the_way[1 - side].push_back((self.now + DELAY, datagram));
             }

@@ -68,7 +68,7 @@ pub struct World<W: WorldObserver = ()> {
     memories: Vec<HostMemory>,
     /// Tickets of QUIC, by client and server.
     #[cfg(feature = "quic")]
-    tickets: std::collections::BTreeSet<(network::HostId, network::HostId)>,
+    tickets: crate::endpoint::Tickets,
     schedule: Schedule,
     /// The all-reduces, by group.
     collectives: Vec<Option<Collective>>,
@@ -131,7 +131,7 @@ impl<W: WorldObserver> World<W> {
             account_of,
             memories,
             #[cfg(feature = "quic")]
-            tickets: std::collections::BTreeSet::new(),
+            tickets: crate::endpoint::Tickets::new(),
             schedule,
             collectives,
             outcomes: Vec::new(),

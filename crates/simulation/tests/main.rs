@@ -3,6 +3,8 @@
 mod all_reduce;
 mod allocations;
 mod captures;
+#[cfg(feature = "quic")]
+mod client_migration;
 mod closed_form;
 mod coupling;
 mod directions;

@@ -34,6 +34,18 @@ fn file_takes_the_time_of_its_packets() {
     assert_eq!(record.metrics.as_ref().unwrap()["timeouts"], None);
 }
 
+/// Two connections start after one that has left a ticket: one of them has early data.
+#[test]
+fn ticket_serves_one_connection() {
+    let json = r#"{"path": {"rate": "10Mbit/s", "delay": "10ms"}, "protocol": {"kind": "quic", "zero_rtt": true},
+        "workload": {"kind": "file", "size": "1kB", "flows": 2, "start": "1s"},
+        "traffic": [{"name": "earlier", "protocol": {"kind": "quic", "zero_rtt": true}, "workload": {"kind": "file", "size": "1kB"}}], "seed": 1}"#;
+    let record = run(&TrialSpec::from_json(json).unwrap(), None).unwrap();
+    let [first, last] = ["fct_min_s", "fct_p99_s"].map(|name| figure(&record, name));
+    assert!(first < 0.03, "{first}");
+    assert!(last > 0.04, "{last}");
+}
+
 #[test]
 fn file_arrives_over_loss() {
     for seed in 1..=4 {

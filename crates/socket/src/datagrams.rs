@@ -70,6 +70,14 @@ impl Datagrams {
         Self::new(any, Some(peer))
     }
 
+    /// As [`connect`](Self::connect), from a local address; port 0 stands for any.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect), or if the address does not belong to this machine.
+    pub fn connect_from(local: SocketAddr, peer: SocketAddr) -> io::Result<Self> {
+        Self::new(local, Some(peer))
+    }
+
     fn new(address: SocketAddr, peer: Option<SocketAddr>) -> io::Result<Self> {
         let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
         socket.bind(&address.into())?;

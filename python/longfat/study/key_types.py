@@ -1048,13 +1048,20 @@ class ProtocolQuicKeys(TypedDict, total=False):
     max_datagram_size: str
     """Largest UDP payload that a host sends, from "1200B" to "65507B". Default: "1472B", which fills the
     MTU of Ethernet over IPv4."""
+    migrate: Sequence[str]
+    """Times after the opening of a connection at which the client moves to migrate_to (RFC 9000, section
+    9), in order, at the earliest when the handshake is confirmed. Packets to its earlier address are lost.
+    World sim. Default: none."""
+    migrate_to: Literal["port", "address", "path"]
+    """With migrate: what changes: port, address, or path: the next path between the hosts with its own
+    address. Default: "address"."""
     mtu_discovery: bool
     """Start with UDP payloads of 1200 bytes and search for the MTU of the path up to max_datagram_size (RFC
     8899); otherwise send max_datagram_size at once. This project's controllers count in packets of 1200
     bytes throughout the search. Default: false."""
     multipath: bool
     """Use several paths at once (draft-ietf-quic-multipath): each path between the hosts that the policy
-    selects. World sim. Default: false."""
+    selects. Worlds sim and netns. Default: false."""
     packet_threshold: SupportsIndex
     """Later packets that arrived before a packet counts as lost (RFC 9002, section 6.1.1). Default: 3."""
     path_timeout: str
@@ -1080,7 +1087,7 @@ class ProtocolQuicKeys(TypedDict, total=False):
     """With multipath: maximum number of paths of a connection at once. Default: 64."""
     zero_rtt: bool
     """Send the first request of a client's later connections to a server with the first flight (0-RTT: RFC
-    9001, section 4.6); the first connection gets the ticket. Default: false."""
+    9001, section 4.6); each connection gets a ticket, which serves one later connection. Default: false."""
 
 
 class ProtocolUdpKeys(TypedDict, total=False):
@@ -1324,13 +1331,20 @@ class ProtocolKeys(TypedDict, total=False):
     max_datagram_size: str
     """Largest UDP payload that a host sends, from "1200B" to "65507B". Default: "1472B", which fills the
     MTU of Ethernet over IPv4."""
+    migrate: Sequence[str]
+    """Times after the opening of a connection at which the client moves to migrate_to (RFC 9000, section
+    9), in order, at the earliest when the handshake is confirmed. Packets to its earlier address are lost.
+    World sim. Default: none."""
+    migrate_to: Literal["port", "address", "path"]
+    """With migrate: what changes: port, address, or path: the next path between the hosts with its own
+    address. Default: "address"."""
     mtu_discovery: bool
     """Start with UDP payloads of 1200 bytes and search for the MTU of the path up to max_datagram_size (RFC
     8899); otherwise send max_datagram_size at once. This project's controllers count in packets of 1200
     bytes throughout the search. Default: false."""
     multipath: bool
     """Use several paths at once (draft-ietf-quic-multipath): each path between the hosts that the policy
-    selects. World sim. Default: false."""
+    selects. Worlds sim and netns. Default: false."""
     packet_threshold: SupportsIndex
     """Later packets that arrived before a packet counts as lost (RFC 9002, section 6.1.1). Default: 3."""
     path_timeout: str
@@ -1347,7 +1361,7 @@ class ProtocolKeys(TypedDict, total=False):
     are dropped first. From "16KiB" to "1GiB". Default: "6MiB"."""
     zero_rtt: bool
     """Send the first request of a client's later connections to a server with the first flight (0-RTT: RFC
-    9001, section 4.6); the first connection gets the ticket. Default: false."""
+    9001, section 4.6); each connection gets a ticket, which serves one later connection. Default: false."""
     response_timeout: str
     """Request-response: how long the client waits for a response before the request counts as unanswered,
     from "1ms" to "1d"; default "2s"."""
@@ -1560,13 +1574,20 @@ class TrafficProtocolKeys(TypedDict, total=False):
     max_datagram_size: str
     """Largest UDP payload that a host sends, from "1200B" to "65507B". Default: "1472B", which fills the
     MTU of Ethernet over IPv4."""
+    migrate: Sequence[str]
+    """Times after the opening of a connection at which the client moves to migrate_to (RFC 9000, section
+    9), in order, at the earliest when the handshake is confirmed. Packets to its earlier address are lost.
+    World sim. Default: none."""
+    migrate_to: Literal["port", "address", "path"]
+    """With migrate: what changes: port, address, or path: the next path between the hosts with its own
+    address. Default: "address"."""
     mtu_discovery: bool
     """Start with UDP payloads of 1200 bytes and search for the MTU of the path up to max_datagram_size (RFC
     8899); otherwise send max_datagram_size at once. This project's controllers count in packets of 1200
     bytes throughout the search. Default: false."""
     multipath: bool
     """Use several paths at once (draft-ietf-quic-multipath): each path between the hosts that the policy
-    selects. World sim. Default: false."""
+    selects. Worlds sim and netns. Default: false."""
     packet_threshold: SupportsIndex
     """Later packets that arrived before a packet counts as lost (RFC 9002, section 6.1.1). Default: 3."""
     path_timeout: str
@@ -1583,7 +1604,7 @@ class TrafficProtocolKeys(TypedDict, total=False):
     are dropped first. From "16KiB" to "1GiB". Default: "6MiB"."""
     zero_rtt: bool
     """Send the first request of a client's later connections to a server with the first flight (0-RTT: RFC
-    9001, section 4.6); the first connection gets the ticket. Default: false."""
+    9001, section 4.6); each connection gets a ticket, which serves one later connection. Default: false."""
     response_timeout: str
     """Request-response: how long the client waits for a response before the request counts as unanswered,
     from "1ms" to "1d"; default "2s"."""

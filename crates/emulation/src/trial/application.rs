@@ -199,4 +199,11 @@ impl<'a> ApplicationRunner<'a> {
             }
         }
     }
+
+    /// Passes the times of real-time frames at this end to the flow.
+    #[cfg(feature = "quic")]
+    pub(super) fn report_frames(&mut self) {
+        self.flow
+            .set_frames(self.side, std::mem::take(&mut self.progress.frames));
+    }
 }

@@ -44,6 +44,8 @@ pub(super) struct TrialContext<'a> {
     pub kernel: &'a KernelTcp,
     pub stacks: &'a Stacks,
     pub accounts: &'a Accounts,
+    #[cfg(feature = "quic")]
+    pub sessions: &'a super::quic::HostSessions,
     /// Set at the end of the trial; every thread that reads it returns.
     pub stop: &'a AtomicBool,
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use experiment::Side;
-use experiment::outcome::{FlowCounters, FlowOutcome, PathBytes, SendCounters, Transaction};
+use experiment::outcome::{FlowCounters, FlowOutcome, FrameTimes, PathBytes, SendCounters, Transaction};
 use experiment::trace::Probe;
 use foundation::{Duration, Instant, duration_histogram};
 use hdrhistogram::Histogram;
@@ -126,6 +126,8 @@ pub(super) struct Flow {
     clock: TrialClock,
     failure: Mutex<Option<String>>,
     transactions: Mutex<Vec<Transaction>>,
+    /// Times of real-time frames at the source and at the sink.
+    frames: [Mutex<Vec<Instant>>; 2],
     unanswered: AtomicU64,
     /// All packets of both ends, if counted.
     packets: OnceLock<u64>,
@@ -163,6 +165,7 @@ impl Flow {
             clock,
             failure: Mutex::new(None),
             transactions: Mutex::new(Vec::new()),
+            frames: [Mutex::default(), Mutex::default()],
             unanswered: AtomicU64::new(0),
             packets: OnceLock::new(),
             ends: [Mutex::default(), Mutex::default()],
@@ -302,6 +305,12 @@ impl Flow {
         locked(&self.transactions).push(transaction);
     }
 
+    /// Stores the times of real-time frames at an end, by number.
+    #[cfg(feature = "quic")]
+    pub(super) fn set_frames(&self, side: Side, times: Vec<Instant>) {
+        *locked(&self.frames[side as usize]) = times;
+    }
+
     /// Counts a request without a response in time.
     pub(super) fn count_unanswered(&self) {
         self.unanswered.fetch_add(1, Ordering::Relaxed);
@@ -386,7 +395,7 @@ impl Flow {
             transactions: locked(&self.transactions).clone(),
             unanswered: self.unanswered.load(Ordering::Relaxed),
             round_timeouts: None,
-            frames: Vec::new(),
+            frames: FrameTimes::of(&locked(&self.frames[0]), &locked(&self.frames[1])),
             packets: self.packets.get().copied(),
             ways: self.ways.load(Ordering::Relaxed),
             finished: self.finished.load(Ordering::Relaxed),

@@ -154,6 +154,8 @@ fn run_with(
                 source,
             }
         })?;
+    #[cfg(feature = "quic")]
+    let sessions = quic::HostSessions::default();
     let stop = AtomicBool::new(false);
     let mut groups = plan.groups;
     for group in groups.iter_mut().filter(|group| shares_threads(group)) {
@@ -172,6 +174,8 @@ fn run_with(
             kernel: kernel.as_ref().unwrap_or(&fallback),
             stacks: &stacks,
             accounts: &accounts,
+            #[cfg(feature = "quic")]
+            sessions: &sessions,
             stop: &stop,
         })
         .collect();

@@ -4,8 +4,6 @@ use std::net::UdpSocket;
 use std::sync::Arc;
 use std::thread::{Scope, ScopedJoinHandle};
 
-#[cfg(feature = "quic")]
-use experiment::application::Application;
 use experiment::plan::{Group, Protocol};
 use experiment::trace::content::MessageProtocol;
 use experiment::workload::WorkloadKind;
@@ -24,11 +22,27 @@ pub(super) struct WayChoice {
     pub index: u8,
     /// The paths of an MPTCP connection.
     pub multipath: Option<multipath::MultipathStart>,
+    /// The paths of a connection of QUIC with several.
+    #[cfg(feature = "quic")]
+    pub quic: Option<quic::PathStart>,
 }
 
 impl WayChoice {
+    /// Returns whether the flow uses several ways at once.
+    const fn is_multipath(&self) -> bool {
+        #[cfg(feature = "quic")]
+        if self.quic.is_some() {
+            return true;
+        }
+        self.multipath.is_some()
+    }
+
     /// The number of the way on which the flow opens.
     pub(super) fn first_way(&self, group: &Group, pair: u32) -> u8 {
+        #[cfg(feature = "quic")]
+        if let Some(several) = &self.quic {
+            return several.first_way();
+        }
         match &self.multipath {
             Some(several) => several.first_way(),
             None => group.pairs[pair as usize].ways[usize::from(self.index)].number,
@@ -53,12 +67,19 @@ pub(super) fn choose_ways(
     size: Option<u64>,
 ) -> WayChoice {
     let multipath = multipath::choose(context, emulation, group, pair, account, size);
+    #[cfg(feature = "quic")]
+    let several = quic::choose(context, emulation, group, pair, account, size);
     let pairs = Arc::clone(&group.pairs);
     let index = group.choose_way(
         &pairs[pair as usize],
         &mut locked(context.accounts)[account as usize],
     );
-    WayChoice { index, multipath }
+    WayChoice {
+        index,
+        multipath,
+        #[cfg(feature = "quic")]
+        quic: several,
+    }
 }
 
 /// Starts threads at hosts.
@@ -91,7 +112,7 @@ pub(super) fn start<'scope>(
     // The route to a way's address is the way.
     let address = emulation.way_address(way.to, number);
     let near = emulation.way_address(way.from, number);
-    if choice.multipath.is_none() {
+    if !choice.is_multipath() {
         flow.add_way(number);
     }
     let (here, there) = (Arc::clone(flow), Arc::clone(flow));
@@ -147,18 +168,18 @@ pub(super) fn start<'scope>(
         #[cfg(not(feature = "quic"))]
         Protocol::Quic(_) => Err(std::io::ErrorKind::Unsupported.into()),
         #[cfg(feature = "quic")]
-        Protocol::Quic(config) => emulation
-            .in_host(way.to, || quic::listen(address, config))
-            .map(|listener| {
+        Protocol::Quic(config) => quic::Start::both(context, group, config, flow, choice.quic.as_ref())
+            .and_then(|[near, far]| {
+                let listener = emulation.in_host(way.to, || quic::listen(address, &far))?;
                 let to = listener.address();
-                let [client, server] = Application::of(group, flow.id.number, flow.id.size);
-                let (far, near) = (
-                    quic::Start::new(group, config, server),
-                    quic::Start::new(group, config, client),
-                );
-                launcher.launch(way.to, move || quic::serve(context, &there, listener, far));
-                launcher.launch(way.from, move || quic::open(context, &here, near, to));
-                to
+                let paths = choice.quic.as_ref().map(quic::PathStart::server);
+                launcher.launch(way.to, move || {
+                    quic::serve(context, &there, listener, far, paths);
+                });
+                launcher.launch(way.from, move || {
+                    quic::open(context, &here, near, choice.quic, to);
+                });
+                Ok(to)
             })
             .map_err(std::io::Error::other),
         Protocol::Arq(config) => emulation

@@ -20,8 +20,9 @@ use transport::{Machine, Statistics};
 use super::clock::{from_library, to_library};
 use super::controller::Factory;
 use super::ledger::Ledger;
+use super::migration::Migration;
 use super::path_info::Reported;
-use super::paths::Paths;
+use super::paths::{Paths, has_key_phase, number_in};
 use super::selection::Selection;
 use super::setup::CLIENT;
 use super::streams::Streams;
@@ -66,6 +67,10 @@ pub struct Connection {
     pub(super) paths: Option<Box<Paths>>,
     /// What the host knows of each of them.
     pub(super) reported: Vec<Reported>,
+    /// The moves of a client.
+    migration: Option<Box<Migration>>,
+    /// Whether moves change the path between the hosts.
+    changes_way: bool,
     /// The packet scheduler, if it is one of this project's.
     selection: Option<Selection>,
     /// Bytes that the library has accepted of the application.
@@ -100,16 +105,22 @@ impl fmt::Debug for Connection {
 }
 
 impl Connection {
-    /// Returns whether the server has issued a ticket.
+    /// Returns whether the server has issued a ticket since the last call. A ticket serves one later connection.
     #[must_use]
-    pub fn has_ticket(&self) -> bool {
-        self.ticket.load(Ordering::Relaxed)
+    pub fn take_ticket(&self) -> bool {
+        self.ticket.swap(false, Ordering::Relaxed)
     }
 
     /// Returns whether there is a connection: always at a client, at a server after the client's first packet.
     #[must_use]
     pub const fn exists(&self) -> bool {
         self.inner.is_some()
+    }
+
+    /// Returns whether the connection selects the path between the hosts of each datagram.
+    #[must_use]
+    pub const fn selects_way(&self) -> bool {
+        self.paths.is_some() || self.changes_way
     }
 
     /// Returns whether each message has its stream or its datagrams.
@@ -224,9 +235,15 @@ impl Connection {
         let mut payload = 0;
         for packet in self.tap.iter().flat_map(|tap| tap.take()) {
             if packet.is_sent {
-                payload += self.ledger.sends_packet(now, 0, packet.number, &packet.frames);
+                payload += self
+                    .ledger
+                    .sends_packet(now, packet.path, packet.number, &packet.frames);
             } else {
-                self.ledger.receives_packet(now, 0, packet.number, &packet.frames);
+                self.ledger
+                    .receives_packet(now, packet.path, packet.number, &packet.frames);
+                if let Some(paths) = &mut self.paths {
+                    paths.receives(packet.key_phase);
+                }
             }
         }
         payload
@@ -242,9 +259,12 @@ impl Connection {
                 _ => {}
             }
         }
+        if let (Library::HandshakeConfirmed, Some(migration)) = (&event, &mut self.migration) {
+            migration.confirm();
+        }
         match event {
             // With early data, the application has known since the start.
-            Library::Connected if self.is_early => {}
+            Library::Connected if self.is_early => self.check_early_data(),
             Library::Connected => {
                 self.connect();
                 self.events.push_back(Event::Connected);
@@ -253,6 +273,18 @@ impl Connection {
             Library::ConnectionLost { reason } => self.on_lost(now, &reason),
             Library::Stream(event) => self.on_stream_event(&event),
             _ => {}
+        }
+    }
+
+    /// Fails the connection if the server has rejected its early data: the library then forgets the streams.
+    fn check_early_data(&mut self) {
+        if self
+            .inner
+            .as_ref()
+            .is_some_and(|(_, inner)| !inner.accepted_0rtt())
+        {
+            let reason = "the server rejected the early data (zero_rtt)".to_owned();
+            self.events.push_back(Event::Failed(reason));
         }
     }
 
@@ -362,19 +394,25 @@ impl Connection {
             Some(EcnCodepoint::Ect1) => Ecn::Ect1,
             Some(EcnCodepoint::Ce) => Ecn::Ce,
         };
-        let way = (self.paths.as_ref()).map_or(0, |paths| paths.way_to(transmit.destination));
+        let way = match (&self.paths, &self.migration) {
+            (Some(paths), _) => paths.way_to(transmit.destination),
+            (None, Some(migration)) => migration.way(),
+            (None, None) if self.changes_way => number_in(transmit.destination),
+            (None, None) => 0,
+        };
         let path = self.paths.as_ref().map(|paths| paths.number_on(way));
         let data = match self.tap {
             Some(_) => self.count_tapped(now) as u32,
             None => self.ledger.sends(now, path.unwrap_or(0), &bytes),
         };
-        let client = Some(transmit.destination);
+        let own = self.migration.as_ref().map(|migration| migration.address());
+        let to = Some(transmit.destination).filter(|_| self.paths.is_none() && !self.is_client);
         let datagram = Datagram {
             data,
             bytes,
             ecn,
             path,
-            client: client.filter(|&to| self.paths.is_none() && !self.is_client && to != CLIENT),
+            client: own.or(to).filter(|&client| client != CLIENT),
         };
         (way, datagram)
     }
@@ -427,12 +465,18 @@ impl Connection {
         };
         if self.tap.is_none() {
             self.ledger.receives(now, frame.path.unwrap_or(0), &frame.bytes);
-        }
-        if let Some(paths) = &mut self.paths {
-            paths.receives(&frame.bytes);
+            if let Some(paths) = &mut self.paths {
+                paths.receives(has_key_phase(&frame.bytes));
+            }
         }
         self.buffer.clear();
         let bytes = BytesMut::from(&*frame.bytes);
+        if let Some(migration) = &self.migration
+            && frame.client.unwrap_or(CLIENT) != migration.address()
+        {
+            // It went to an earlier address.
+            return;
+        }
         let translated = frame.client.filter(|_| !self.is_client);
         let peer = translated.map_or(peer, FourTuple::from_remote);
         match self.endpoint.handle(at, peer, ecn, bytes, &mut self.buffer) {
@@ -484,6 +528,9 @@ impl Machine for Connection {
                 paths.couple(now, inner);
             }
             inner.handle_timeout(to_library(now));
+            while (self.migration.as_mut()).is_some_and(|migration| migration.advance(now)) {
+                inner.handle_network_change(None, to_library(now));
+            }
         }
         self.pump(now);
     }
@@ -496,11 +543,13 @@ impl Machine for Connection {
         let (_, inner) = self.inner.as_ref()?;
         let own = self.paths.as_ref().map(|paths| paths.timeout());
         let own = own.filter(|&at| at != Instant::MAX);
+        let migration = self.migration.as_ref().and_then(|migration| migration.due_at());
         inner
             .poll_timeout()
             .map(from_library)
             .into_iter()
             .chain(own)
+            .chain(migration.filter(|_| !inner.is_closed()))
             .min()
     }
 

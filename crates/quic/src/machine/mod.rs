@@ -5,6 +5,7 @@ mod connection;
 mod controller;
 mod crypto;
 mod ledger;
+mod migration;
 mod path_info;
 mod paths;
 mod selection;

@@ -3,7 +3,7 @@
 use foundation::{Duration, Instant};
 use noq_proto::{Connection as Inner, PathId, PathStatus};
 use transport::congestion::Controller;
-use transport::mptcp::{HostPaths, PathPolicy, Progress};
+use transport::mptcp::{HostPaths, PathIndex, PathPolicy, Progress};
 
 use super::Connection;
 use super::paths::{Path, Paths};
@@ -90,8 +90,32 @@ impl Connection {
         }
     }
 
+    /// Passes the round trips and the acknowledged bytes since the last call to the estimates of the host, whose time is `at`, and opens
+    /// further paths that the policy adds. Returns whether there are any.
+    pub fn update_host(
+        &mut self,
+        now: Instant,
+        at: Instant,
+        policy: Option<&mut (dyn PathPolicy + 'static)>,
+        host: &mut HostPaths,
+    ) -> bool {
+        let mut has_news = false;
+        self.report_paths(|way, report| {
+            has_news |= report.acknowledged > 0;
+            let path = PathIndex(way);
+            if let Some(rtt) = report.rtt {
+                host.on_round_trip(path, rtt);
+            }
+            host.on_delivery(path, at, report.acknowledged, 0);
+        });
+        match policy {
+            Some(policy) if has_news => self.follow(now, policy, host),
+            _ => false,
+        }
+    }
+
     /// Passes to `report` what has changed on each path between the hosts since the last call.
-    pub fn report_paths(&mut self, mut report: impl FnMut(u8, PathReport)) {
+    fn report_paths(&mut self, mut report: impl FnMut(u8, PathReport)) {
         let Some(paths) = &self.paths else {
             return;
         };
@@ -114,7 +138,7 @@ impl Connection {
     }
 
     /// Opens further paths that the policy adds to the plan. Returns whether there are any.
-    pub fn follow(&mut self, now: Instant, policy: &mut dyn PathPolicy, host: &HostPaths) -> bool {
+    fn follow(&mut self, now: Instant, policy: &mut dyn PathPolicy, host: &HostPaths) -> bool {
         let (Some(paths), Some((_, inner))) = (&mut self.paths, &mut self.inner) else {
             return false;
         };

@@ -57,6 +57,21 @@ pub(super) struct Paths {
     ping_at: Instant,
 }
 
+/// Returns the number of an ID; those of connections are below 64.
+pub(super) fn number_of(id: PathId) -> u8 {
+    (0..u8::MAX)
+        .find(|&number| id_of(number) == id)
+        .unwrap_or(u8::MAX)
+}
+
+/// Returns the key phase in the header of a 1-RTT packet without protection (RFC 9001, section 6); false of other packets.
+pub(super) fn has_key_phase(header: &[u8]) -> bool {
+    let is_short = |first: u8| first & 0x80 == 0;
+    header
+        .first()
+        .is_some_and(|&first| is_short(first) && first & 0x04 != 0)
+}
+
 /// Returns the ID with this number.
 fn id_of(number: u8) -> PathId {
     PathId::from(number)
@@ -72,7 +87,7 @@ fn numbered(address: SocketAddr, number: u8) -> SocketAddr {
 }
 
 /// Returns the third byte of an address.
-fn number_of(address: SocketAddr) -> u8 {
+pub(super) fn number_in(address: SocketAddr) -> u8 {
     match address.ip() {
         IpAddr::V4(ip) => ip.octets()[2],
         IpAddr::V6(_) => 0,
@@ -146,8 +161,8 @@ impl Paths {
     /// Returns the path between the hosts that leads to this address of the peer.
     pub(super) fn way_to(&self, peer: SocketAddr) -> u8 {
         match self.is_client {
-            true => self.exchanged(number_of(peer)),
-            false => number_of(peer),
+            true => self.exchanged(number_in(peer)),
+            false => number_in(peer),
         }
     }
 
@@ -189,11 +204,9 @@ impl Paths {
         }
     }
 
-    /// Notes the key phase of a packet without header protection (RFC 9001, section 6).
-    pub(super) fn receives(&mut self, datagram: &[u8]) {
-        let is_short = |first: u8| first & 0x80 == 0;
-        let first = datagram.first();
-        self.peer_updated_keys |= first.is_some_and(|&first| is_short(first) && first & 0x04 != 0);
+    /// Notes the key phase of a packet that arrived.
+    pub(super) const fn receives(&mut self, key_phase: bool) {
+        self.peer_updated_keys |= key_phase;
     }
 
     /// Notes the paths that the peer has opened.
@@ -204,11 +217,10 @@ impl Paths {
         for id in inner.paths() {
             if self.all.iter().all(|path| path.id != id)
                 && let Ok(network) = inner.network_path(id)
-                && let Some(number) = (0..=u8::MAX).find(|&number| id_of(number) == id)
             {
                 self.all.push(Path {
                     id,
-                    number,
+                    number: number_of(id),
                     way: self.way_to(network.remote()),
                     stage: Stage::Opening,
                 });

@@ -1,4 +1,4 @@
-//! Copies of 1-RTT packets in clear text, where a real cryptography encrypts and decrypts them. The counters need their frames.
+//! Copies of 0-RTT and 1-RTT packets in clear text, where a real cryptography encrypts and decrypts them. The counters need their frames.
 
 use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,11 +11,17 @@ use noq_proto::crypto::{
 use noq_proto::transport_parameters::TransportParameters;
 use noq_proto::{ConnectError, ConnectionId, PathId, Side, TransportError};
 
-/// A 1-RTT packet.
+use super::paths::{has_key_phase, number_of};
+
+/// A 0-RTT or 1-RTT packet.
 #[derive(Debug)]
 pub(super) struct ClearPacket {
     pub is_sent: bool,
+    /// Path ID.
+    pub path: u8,
     pub number: u64,
+    /// Key phase of a 1-RTT packet (RFC 9001, section 6).
+    pub key_phase: bool,
     /// The frames.
     pub frames: Vec<u8>,
 }
@@ -25,11 +31,13 @@ pub(super) struct ClearPacket {
 pub(super) struct Tap(Mutex<Vec<ClearPacket>>);
 
 impl Tap {
-    fn add(&self, is_sent: bool, number: u64, frames: &[u8]) {
+    fn add(&self, is_sent: bool, path: PathId, number: u64, header: &[u8], frames: &[u8]) {
         let mut packets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         packets.push(ClearPacket {
             is_sent,
+            path: number_of(path),
             number,
+            key_phase: has_key_phase(header),
             frames: frames.to_vec(),
         });
     }
@@ -48,7 +56,8 @@ struct TappedKey {
 impl PacketKey for TappedKey {
     fn encrypt(&self, path_id: PathId, packet: u64, buf: &mut [u8], header_len: usize) {
         let end = buf.len() - self.inner.tag_len();
-        self.tap.add(true, packet, &buf[header_len..end]);
+        self.tap
+            .add(true, path_id, packet, &buf[..header_len], &buf[header_len..end]);
         self.inner.encrypt(path_id, packet, buf, header_len);
     }
 
@@ -60,7 +69,7 @@ impl PacketKey for TappedKey {
         payload: &mut BytesMut,
     ) -> Result<(), CryptoError> {
         self.inner.decrypt(path_id, packet, header, payload)?;
-        self.tap.add(false, packet, payload);
+        self.tap.add(false, path_id, packet, header, payload);
         Ok(())
     }
 
@@ -77,7 +86,7 @@ impl PacketKey for TappedKey {
     }
 }
 
-/// A session whose 1-RTT packets are copied.
+/// A session whose 0-RTT and 1-RTT packets are copied.
 struct TappedSession {
     inner: Box<dyn Session>,
     tap: Arc<Tap>,
@@ -112,7 +121,9 @@ impl Session for TappedSession {
     }
 
     fn early_crypto(&self) -> Option<(Box<dyn HeaderKey>, Box<dyn PacketKey>)> {
-        self.inner.early_crypto()
+        let (header, inner) = self.inner.early_crypto()?;
+        let tap = Arc::clone(&self.tap);
+        Some((header, Box::new(TappedKey { inner, tap })))
     }
 
     fn early_data_accepted(&self) -> Option<bool> {
@@ -161,7 +172,7 @@ impl Session for TappedSession {
     }
 }
 
-/// A side of the handshake whose 1-RTT packets are copied.
+/// A side of the handshake whose 0-RTT and 1-RTT packets are copied.
 pub(super) struct Tapped<C: ?Sized> {
     pub inner: Arc<C>,
     pub tap: Arc<Tap>,

@@ -12,9 +12,9 @@ use network::RouteId;
 use rand::{Rng, SeedableRng};
 use transport::mptcp::HostPaths;
 
-use super::{Arq, DatagramEnd, Endpoint, Machine, MessageEnd, Mptcp, Port, StreamEnd, Tcp};
 #[cfg(feature = "quic")]
-use super::{Carriage, Quic};
+use super::Quic;
+use super::{Arq, DatagramEnd, Endpoint, Machine, MessageEnd, Mptcp, Port, StreamEnd, Tcp};
 use crate::body::Side;
 use crate::flow::Flow;
 
@@ -84,12 +84,13 @@ fn machines(group: &mut Group, pair: &Pair, size: Option<u64>) -> (Machine, Mach
         #[cfg(feature = "quic")]
         Protocol::Quic(config) => {
             let mut random = || Generator::seed_from_u64(group.numbers.next_u64());
-            let carriage = Carriage::of(config, &group.workload);
+            let carriage = experiment::carriage(config, &group.workload);
             let config = match config.is_multipath() {
                 true => Arc::new(config.between(pair.ways.len())),
                 false => Arc::clone(config),
             };
-            let mut opener = Quic::opener(Arc::clone(&config), random(), carriage);
+            let ways = u8::try_from(pair.ways.len()).unwrap_or(u8::MAX);
+            let mut opener = Quic::opener(Arc::clone(&config), random(), carriage).over(ways);
             if config.is_multipath() {
                 let paths = Generator::seed_from_u64(group.paths.next_u64());
                 opener = opener.choosing_paths(paths, size);

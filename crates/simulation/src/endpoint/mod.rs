@@ -28,11 +28,13 @@ use arq::Arq;
 use datagram::DatagramEnd;
 pub(crate) use ends::{baseline, ends, outcome, timeouts};
 pub(crate) use host::Host;
+#[cfg(feature = "quic")]
+pub(crate) use host::Tickets;
 use message::MessageEnd;
 use mptcp::Mptcp;
 pub(crate) use port::Port;
 #[cfg(feature = "quic")]
-use quic::{Carriage, Quic};
+use quic::Quic;
 use stream::StreamEnd;
 use tcp::Tcp;
 

@@ -6,10 +6,9 @@ use experiment::application::Notice;
 use experiment::outcome::PathBytes;
 use experiment::plan::Protocol;
 use experiment::trace::{Decision, Probe};
-use experiment::workload::{WorkloadConfig, WorkloadKind};
 use foundation::{Generator, Instant};
-use quic::{Connection, Datagram, Event, QuicConfig};
-use transport::mptcp::{ConnectionPlan, HostPaths, PathIndex, PathPolicy, StartParameters, SubflowInfo};
+use quic::{Carriage, Connection, Datagram, Event, QuicConfig};
+use transport::mptcp::{ConnectionPlan, HostPaths, PathIndex, PathPolicy, SubflowInfo};
 use transport::{Statistics, tcp};
 
 use super::stream::{EndEvent, Family, StreamConnection, StreamEnd};
@@ -29,31 +28,8 @@ pub(crate) struct Quic {
     size: Option<u64>,
     /// The policy, if it adds paths later.
     policy: Option<Box<dyn PathPolicy>>,
-}
-
-/// What carries the data of a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Carriage {
-    /// One stream.
-    Stream,
-    /// A stream for each request and its response.
-    Exchanges,
-    /// A stream for each real-time frame.
-    Frames,
-    /// Datagrams.
-    Datagrams,
-}
-
-impl Carriage {
-    /// Returns what carries the data of a workload.
-    pub(crate) fn of(config: &QuicConfig, workload: &WorkloadConfig) -> Self {
-        match workload.kind {
-            WorkloadKind::Frames if config.datagrams == Some(true) => Self::Datagrams,
-            WorkloadKind::Frames => Self::Frames,
-            _ if workload.has_exchanges() => Self::Exchanges,
-            _ => Self::Stream,
-        }
-    }
+    /// Number of paths between the hosts.
+    ways: u8,
 }
 
 impl Quic {
@@ -67,7 +43,14 @@ impl Quic {
             paths: None,
             size: None,
             policy: None,
+            ways: 1,
         }
+    }
+
+    /// Sets the number of paths between the hosts.
+    pub(crate) const fn over(mut self, ways: u8) -> Self {
+        self.ways = ways;
+        self
     }
 
     /// Lets the policy choose paths for `size` bytes, if known, and draw from `random`.
@@ -78,17 +61,8 @@ impl Quic {
 
     /// Returns the plan of the path policy.
     fn plan(&mut self, now: Instant, host: &mut HostPaths) -> Option<ConnectionPlan> {
-        let mut policy = self.config.policy().build();
-        policy.set_start_parameters(&StartParameters {
-            initial_window: self.config.initial_window.unwrap_or(10),
-            ..StartParameters::default()
-        });
-        let plan = policy.open(self.size, host, self.paths.as_mut()?);
-        host.on_connection();
-        if let Some(size) = self.size {
-            host.on_flow(now, size);
-        }
-        self.policy = policy.follows_progress().then_some(policy);
+        let (plan, policy) = self.config.plan(now, self.size, host, self.paths.as_mut()?);
+        self.policy = policy;
         Some(plan)
     }
 
@@ -102,17 +76,12 @@ impl Quic {
             paths: None,
             size: None,
             policy: None,
+            ways: 1,
         }
     }
 
     fn with_streams(&self, connection: Connection) -> Connection {
-        let is_fair = self.config.fair_streams == Some(true);
-        match self.carriage {
-            Carriage::Stream => connection,
-            Carriage::Exchanges => connection.with_messages(is_fair),
-            Carriage::Frames => connection.with_frames(is_fair),
-            Carriage::Datagrams => connection.with_datagrams(),
-        }
+        connection.carrying(self.carriage, self.config.fair_streams == Some(true))
     }
 }
 
@@ -195,10 +164,10 @@ impl Family for Quic {
     fn reconfigure(&mut self, _: &str, _: &Protocol, _: Option<&mut Connection>) {}
 
     fn connect(&mut self, now: Instant, host: &mut Host<'_>) -> Connection {
-        let resumes = self.config.zero_rtt == Some(true) && host.tickets.contains(&(host.own, host.peer));
+        let resumes = self.config.zero_rtt == Some(true) && host.take_ticket();
         let plan = self.plan(now, host.paths);
         let connection = Connection::resume(now, &self.config, resumes, self.random.clone());
-        let connection = self.with_streams(connection);
+        let connection = self.with_streams(connection).between(self.ways);
         match plan {
             Some(plan) => connection.with_plan(plan),
             None => connection,
@@ -209,22 +178,10 @@ impl Family for Quic {
         if self.listens {
             return false;
         }
-        if connection.has_ticket() {
-            host.tickets.insert((host.own, host.peer));
+        if connection.take_ticket() {
+            host.add_ticket();
         }
-        let mut has_news = false;
-        connection.report_paths(|way, report| {
-            has_news |= report.acknowledged > 0;
-            let path = PathIndex(way);
-            if let Some(rtt) = report.rtt {
-                host.paths.on_round_trip(path, rtt);
-            }
-            host.paths.on_delivery(path, now, report.acknowledged, 0);
-        });
-        match &mut self.policy {
-            Some(policy) if has_news => connection.follow(now, &mut **policy, host.paths),
-            _ => false,
-        }
+        connection.update_host(now, now, self.policy.as_deref_mut(), host.paths)
     }
 
     fn receive(
@@ -251,7 +208,7 @@ impl Family for Quic {
     /// A connection with one path answers on the path of the last packet.
     fn transmit(connection: &mut Connection, now: Instant, way: &mut u8) -> Option<Self::Packet> {
         let (own, datagram) = connection.poll_datagram(now)?;
-        if connection.is_multipath() {
+        if connection.selects_way() {
             *way = own;
         }
         Some(datagram)

@@ -1,24 +1,23 @@
 //! Drives the machine over a socket on wall time.
 
 use std::io::{self, ErrorKind};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::ops::ControlFlow;
 
 use foundation::{Duration, Ecn, Generator, Instant};
-use quic::{Connection, Datagram, Event, QuicConfig};
+use quic::{Carriage, Connection, Datagram, Event, QuicConfig};
 use rand::SeedableRng as _;
 use transport::Machine as _;
+use transport::mptcp::ConnectionPlan;
 
-use super::tls;
+use super::lanes::Lanes;
+use super::tls::{self, Sessions};
 use crate::client::TICK;
 use crate::clock::Clock;
-use crate::datagrams::{Datagrams, Inbox, Peer};
+use crate::datagrams::{Datagrams, Train};
 use crate::error::{Error, random};
-use crate::outbox::Outbox;
 use crate::wait;
 
-/// Receive slots. ACKs are short and arrive in trains.
-const SLOTS: usize = 16;
 /// Datagrams that leave before the next look for arrivals.
 const BURST: usize = 64;
 /// How long a server waits for the close of a client that has everything.
@@ -41,21 +40,28 @@ pub trait Application {
 }
 
 /// Options of an end beyond its protocol.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Record a histogram of round-trip times.
     pub record_round_trips: bool,
-    /// Carry each message and its answer on a stream of their own; in turns if this is true, otherwise in order.
-    pub messages: Option<bool>,
+    /// What carries the data.
+    pub carriage: Carriage,
+    /// TLS with tickets for early data; otherwise with a new certificate.
+    pub sessions: Option<Sessions>,
+    /// The client's addresses, by number of the path between the hosts; none of a connection with one path.
+    pub client_addresses: Vec<IpAddr>,
+    /// The paths that a client opens.
+    pub plan: Option<ConnectionPlan>,
 }
 
 impl Options {
-    fn apply(self, mut connection: Connection) -> Connection {
+    fn apply(&self, config: &QuicConfig, mut connection: Connection) -> Connection {
         if self.record_round_trips {
             connection.statistics_mut().rtt = Some(Box::default());
         }
-        match self.messages {
-            Some(fair) => connection.with_messages(fair),
+        let connection = connection.carrying(self.carriage, config.fair_streams == Some(true));
+        match &self.plan {
+            Some(plan) => connection.with_plan(plan.clone()),
             None => connection,
         }
     }
@@ -90,23 +96,17 @@ pub fn connect<A: Application>(
     tick: &mut Tick<'_>,
 ) -> Result<(Connection, A), Failed<A>> {
     let opened = || {
-        let socket = Datagrams::connect(to).map_err(|source| Error::Send { address: to, source })?;
-        let cryptography = tls::client()?;
-        Ok((socket, cryptography, generator()?))
+        let lanes = Lanes::to(to, &options.client_addresses);
+        let lanes = lanes.map_err(|source| Error::Send { address: to, source })?;
+        let cryptography = tls::client(options.sessions.as_ref())?;
+        Ok((lanes, cryptography, generator()?))
     };
-    let (socket, cryptography, random) = match opened() {
+    let (lanes, cryptography, random) = match opened() {
         Ok(opened) => opened,
         Err(error) => return Err(Failed { error, application }),
     };
     let connection = Connection::open_with(clock.now(), config, cryptography, random);
-    let end = End::new(
-        socket,
-        to,
-        Some(to),
-        options.apply(connection),
-        application,
-        clock,
-    );
+    let end = End::new(lanes, to, options.apply(config, connection), application, clock);
     end.run(tick)
 }
 
@@ -150,14 +150,16 @@ impl Listener {
         clock: Clock,
         tick: &mut Tick<'_>,
     ) -> Result<(Connection, A), Failed<A>> {
-        let prepared = tls::server(&self.config).and_then(|cryptography| Ok((cryptography, generator()?)));
+        let prepared = tls::server(&self.config, options.sessions.as_ref())
+            .and_then(|cryptography| Ok((cryptography, generator()?)));
         let (cryptography, random) = match prepared {
             Ok(prepared) => prepared,
             Err(error) => return Err(Failed { error, application }),
         };
         let connection = Connection::listen_with(clock.now(), &self.config, cryptography, random);
-        let connection = options.apply(connection);
-        End::new(self.socket, self.address, None, connection, application, clock).run(tick)
+        let connection = options.apply(&self.config, connection);
+        let lanes = Lanes::at(self.socket, self.address, &options.client_addresses);
+        End::new(lanes, self.address, connection, application, clock).run(tick)
     }
 }
 
@@ -172,39 +174,26 @@ enum Turn {
 }
 
 struct End<A> {
-    socket: Datagrams,
+    lanes: Lanes,
     /// The peer's address for errors; that of the socket until a peer is known.
     address: SocketAddr,
-    peer: Option<SocketAddr>,
     connection: Connection,
     application: A,
     clock: Clock,
-    inbox: Inbox,
-    outbox: Outbox,
     has_response: bool,
     finished_at: Option<Instant>,
     is_closed: bool,
 }
 
 impl<A: Application> End<A> {
-    fn new(
-        socket: Datagrams,
-        address: SocketAddr,
-        peer: Option<SocketAddr>,
-        connection: Connection,
-        application: A,
-        clock: Clock,
-    ) -> Self {
+    fn new(lanes: Lanes, address: SocketAddr, connection: Connection, application: A, clock: Clock) -> Self {
         wait::sharpen_timers();
         Self {
-            socket,
+            lanes,
             address,
-            peer,
             connection,
             application,
             clock,
-            inbox: Inbox::new(SLOTS),
-            outbox: Outbox::new(Peer::new(address)),
             has_response: false,
             finished_at: None,
             is_closed: false,
@@ -257,7 +246,7 @@ impl<A: Application> End<A> {
             let timeout = self.connection.poll_timeout().unwrap_or(Instant::MAX);
             let until = next_tick.min(timeout).min(next);
             let span = until.saturating_since(self.clock.now());
-            wait::wait(self.socket.socket(), matches!(turn, Turn::Full), span);
+            self.lanes.wait(span);
         }
     }
 
@@ -281,58 +270,16 @@ impl<A: Application> End<A> {
 
     /// Returns whether anything arrived.
     fn receive(&mut self) -> Result<bool, Error> {
-        let mut inbox = std::mem::replace(&mut self.inbox, Inbox::none());
-        let received = self.socket.receive(&mut inbox);
-        let result = match received {
-            Ok(0) => Ok(false),
-            Ok(_) => {
-                self.handle_arrivals(&inbox);
-                Ok(true)
-            }
-            Err(error) => self.note_error(error).map(|()| false),
-        };
-        self.inbox = inbox;
-        result
-    }
-
-    fn handle_arrivals(&mut self, inbox: &Inbox) {
-        let now = self.clock.now();
-        for train in inbox.trains() {
-            let from = train.from;
-            if self.peer.is_some_and(|peer| peer != from.address) {
-                continue;
-            }
-            for bytes in train.datagrams() {
-                let datagram = Datagram {
-                    bytes: bytes.into(),
-                    data: 0,
-                    ecn: train.ecn,
-                    path: None,
-                    client: None,
-                };
-                self.connection.handle_frame(now, datagram);
-                if self.peer.is_none() {
-                    self.adopt(now, from);
-                } else {
-                    self.has_response = true;
-                }
-            }
-        }
-    }
-
-    /// Takes the sender of a first packet as the peer; anybody else gets the answer only, such as the versions of this end.
-    fn adopt(&mut self, now: Instant, from: Peer) {
-        if self.connection.exists() {
-            self.peer = Some(from.address);
-            self.address = from.address;
-            self.outbox.move_to(from);
-            self.has_response = true;
-            return;
-        }
-        while let Some(answer) = self.connection.poll_transmit(now) {
-            // Lost like any other datagram if the system refuses it.
-            let _ = self.socket.send(from, &answer.bytes, answer.bytes.len());
-        }
+        let clock = self.clock;
+        let (connection, has_response) = (&mut self.connection, &mut self.has_response);
+        let mut first = None;
+        let received = self.lanes.receive(|lanes, way, train| {
+            let from = handle_train(clock.now(), connection, lanes, way, train);
+            *has_response |= lanes.has_peer(way);
+            first = first.or(from);
+        });
+        self.address = first.unwrap_or(self.address);
+        received.or_else(|error| self.note_error(error).map(|()| false))
     }
 
     /// Sends what the machine has, in trains of equal datagrams.
@@ -341,41 +288,22 @@ impl<A: Application> End<A> {
             return Ok(Turn::Full);
         }
         for _ in 0..BURST {
-            let Some(datagram) = self.connection.poll_transmit(self.clock.now()) else {
+            let Some((way, datagram)) = self.connection.poll_datagram(self.clock.now()) else {
                 return Ok(if self.flush()? { Turn::Idle } else { Turn::Full });
             };
             let ecn = if cfg!(windows) { Ecn::NotEct } else { datagram.ecn };
-            if (self.outbox.ecn() != ecn && !self.outbox.is_empty())
-                || !self.outbox.fits(datagram.bytes.len())
-            {
-                let is_sent = self.flush()?;
-                self.push(ecn, &datagram.bytes);
-                if !is_sent {
-                    return Ok(Turn::Full);
-                }
-                continue;
+            let pushed = self.lanes.push(way, ecn, &datagram.bytes);
+            if !pushed.or_else(|error| self.note_error(error).map(|()| true))? {
+                return Ok(Turn::Full);
             }
-            self.push(ecn, &datagram.bytes);
         }
         Ok(if self.flush()? { Turn::More } else { Turn::Full })
     }
 
-    fn push(&mut self, ecn: Ecn, bytes: &[u8]) {
-        if !self.outbox.fits(bytes.len()) {
-            // The system has no room: the network loses the train, as a full queue would.
-            self.outbox.clear();
-        }
-        self.outbox.mark(ecn);
-        self.outbox.push(|out| out.extend_from_slice(bytes));
-    }
-
-    /// Sends the train. Returns false if the system has no room.
+    /// Sends the trains. Returns false if the system has no room.
     fn flush(&mut self) -> Result<bool, Error> {
-        match self.outbox.flush(&self.socket) {
-            Ok(()) => Ok(true),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(false),
-            Err(error) => self.note_error(error).map(|()| true),
-        }
+        let flushed = self.lanes.flush();
+        flushed.or_else(|error| self.note_error(error).map(|()| true))
     }
 
     /// Handles an error of the socket. A closed port ends a connection without an answer; others count as losses, which the idle
@@ -396,4 +324,38 @@ impl<A: Application> End<A> {
             }),
         }
     }
+}
+
+/// Passes a train to the connection. Takes the sender of the first packet of a path as the peer and returns it; anybody else gets the
+/// answer only, such as the versions of this end.
+fn handle_train(
+    now: Instant,
+    connection: &mut Connection,
+    lanes: &mut Lanes,
+    way: u8,
+    train: Train<'_>,
+) -> Option<SocketAddr> {
+    let mut adopted = None;
+    for bytes in train.datagrams() {
+        let datagram = Datagram {
+            bytes: bytes.into(),
+            data: 0,
+            ecn: train.ecn,
+            path: None,
+            client: None,
+        };
+        connection.handle_datagram(now, way, datagram);
+        if lanes.has_peer(way) {
+            continue;
+        }
+        if connection.exists() {
+            lanes.adopt(way, train.from);
+            adopted = Some(train.from.address);
+            continue;
+        }
+        while let Some(answer) = connection.poll_transmit(now) {
+            lanes.answer(way, train.from, &answer.bytes);
+        }
+    }
+    adopted
 }

@@ -5,9 +5,11 @@
 
 mod certificate;
 mod driver;
+mod lanes;
 mod tls;
 mod transfer;
 
 pub use driver::{Application, Failed, Listener, Options, connect};
-pub use quic::{Connection, Event, QuicConfig};
+pub use quic::{Carriage, Connection, Event, QuicConfig};
+pub use tls::Sessions;
 pub use transfer::{receive, send};

@@ -87,7 +87,7 @@ pub fn send(
     };
     let options = Options {
         record_round_trips: true,
-        messages: None,
+        ..Options::default()
     };
     let sent = connect(to, config, sender, options, Clock::new(), &mut ticking(go_on));
     let (connection, _) = sent.map_err(|failed| failed.error)?;

@@ -11,13 +11,14 @@ use transport::mptcp::ConnectionPlan;
 use super::super::clock::to_library;
 use super::super::controller::Factory;
 use super::super::ledger::Ledger;
+use super::super::migration::Migration;
 use super::super::paths::Paths;
 use super::super::selection::Selection;
 use super::super::setup::{self, CLIENT, Cryptography, SERVER};
 use super::super::streams::Streams;
 use super::super::unreliable::Unreliable;
 use super::{Connection, Event};
-use crate::QuicConfig;
+use crate::{Carriage, MigrationTarget, QuicConfig};
 
 impl Connection {
     /// Opens a connection without encryption. All randomness derives from `random`.
@@ -31,7 +32,7 @@ impl Connection {
         )
     }
 
-    /// Opens a connection without encryption that [issues a ticket](Self::has_ticket) for a later one. With the ticket of an
+    /// Opens a connection without encryption that [gets a ticket](Self::take_ticket) for a later one. With the ticket of an
     /// earlier one (`resumes`), its first flight carries data (0-RTT: RFC 9001, section 4.6).
     #[must_use]
     pub fn resume(now: Instant, config: &QuicConfig, resumes: bool, random: Generator) -> Self {
@@ -57,6 +58,7 @@ impl Connection {
         let opened = endpoint.connect(to_library(now), client, SERVER, "example.com");
         let mut connection = Self::new(now, config, endpoint, true, controllers);
         connection.tap = cryptography.tap;
+        connection.migration = Migration::new(now, config).map(Box::new);
         match opened {
             Ok(opened) => {
                 let has_early_data = opened.1.has_0rtt();
@@ -112,6 +114,8 @@ impl Connection {
             controllers,
             paths: is_multipath.then(|| Box::new(Paths::new(config, is_client))),
             reported: Vec::new(),
+            migration: None,
+            changes_way: config.migrate_to == Some(MigrationTarget::Path),
             selection: Selection::new(config).filter(|_| is_multipath),
             written: 0,
             streams: Streams::default(),
@@ -132,6 +136,26 @@ impl Connection {
     #[must_use]
     pub fn with_messages(mut self, fair: bool) -> Self {
         self.streams = Streams::of_messages(!fair);
+        self
+    }
+
+    /// Carries the data in this way; of streams, earlier ones first unless `fair`.
+    #[must_use]
+    pub fn carrying(self, carriage: Carriage, fair: bool) -> Self {
+        match carriage {
+            Carriage::Stream => self,
+            Carriage::Exchanges => self.with_messages(fair),
+            Carriage::Frames => self.with_frames(fair),
+            Carriage::Datagrams => self.with_datagrams(),
+        }
+    }
+
+    /// Sets the number of paths between the hosts, over which a client may move (`migrate_to`).
+    #[must_use]
+    pub fn between(mut self, ways: u8) -> Self {
+        if let Some(migration) = &mut self.migration {
+            migration.set_ways(ways);
+        }
         self
     }
 
