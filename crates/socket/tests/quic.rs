@@ -45,12 +45,17 @@ fn receiver(config: QuicConfig, stop: Arc<AtomicBool>) -> (SocketAddr, JoinHandl
 }
 
 fn transfer(config: &QuicConfig, path: Option<&str>, bytes: u64) -> Statistics {
+    transfer_with(config, path, bytes, 1)
+}
+
+/// Transfers a file through a relay whose losses are those of a seed.
+fn transfer_with(config: &QuicConfig, path: Option<&str>, bytes: u64, seed: u64) -> Statistics {
     let (to, received) = receiver(config.clone(), Arc::default());
     let stop = Arc::new(AtomicBool::new(false));
     let relay = path.map(|path| {
         let path: PathConfig = serde_json::from_str(path).unwrap();
         let path = path.resolve(&mut |_| Err("no files".into())).unwrap();
-        let relay = Relay::bind(RelayOptions::new(loopback(), to, path, Streams::new(1, 0))).unwrap();
+        let relay = Relay::bind(RelayOptions::new(loopback(), to, path, Streams::new(seed, 0))).unwrap();
         let (address, stop) = (relay.address(), Arc::clone(&stop));
         let thread = std::thread::spawn(move || {
             relay.run(&mut |_| match stop.load(Ordering::Relaxed) {
@@ -87,6 +92,15 @@ fn carries_a_file_over_loss_and_counts_retransmissions() {
     assert!(statistics.retransmissions > 0);
     assert!(statistics.bytes_sent > 300_000);
     assert!(statistics.rtt_quantile(0.0).unwrap() >= foundation::Duration::from_millis(4));
+}
+
+#[test]
+fn a_client_answers_a_server_that_has_not_heard_of_its_close() {
+    let path = r#"{"rate": "50Mbit/s", "delay": "2ms", "loss": "10%"}"#;
+    for seed in 1..=20 {
+        let statistics = transfer_with(&config(r#"{"kind": "quic"}"#), Some(path), 5000, seed);
+        assert_eq!(statistics.bytes_acknowledged, 5000, "{seed}");
+    }
 }
 
 #[test]

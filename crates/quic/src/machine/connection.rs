@@ -129,6 +129,13 @@ impl Connection {
         self.streams.has_messages() || self.unreliable.is_some()
     }
 
+    /// Returns whether no late packet needs an answer any more. A client closes the connection, and answers packets of a server
+    /// that has not heard of it for three probe timeouts (RFC 9000, section 10.2.1); the server then sends nothing.
+    #[must_use]
+    pub fn has_left(&self) -> bool {
+        !self.is_client || self.inner.as_ref().is_none_or(|(_, inner)| inner.is_drained())
+    }
+
     /// Returns the counters of the sending direction.
     #[must_use]
     pub const fn statistics(&self) -> &Statistics {
