@@ -51,8 +51,15 @@ pub enum Notice {
 pub struct Progress {
     /// `FINISHED`, `CLOSED` and others. One byte, so that a world reads nothing else after most events.
     flags: u8,
+    /// What most flows lack: bulk transfers neither fail nor exchange messages.
+    records: Option<Box<Records>>,
+}
+
+/// What an end reports besides its state.
+#[derive(Clone, Debug, Default)]
+pub struct Records {
     /// Reason of a failure.
-    failure: Option<String>,
+    pub failure: Option<String>,
     /// Answered requests.
     pub transactions: Vec<Transaction>,
     /// Number of unanswered requests.
@@ -109,15 +116,31 @@ impl Progress {
         self.flags |= COLLECTIVE;
     }
 
-    /// Returns the reason of a failure.
+    /// Returns the records, if there are any.
     #[must_use]
-    pub fn failure(&self) -> Option<&str> {
-        self.failure.as_deref()
+    pub fn records(&self) -> Option<&Records> {
+        self.records.as_deref()
+    }
+
+    /// Returns the records, to add to them.
+    pub fn records_mut(&mut self) -> &mut Records {
+        self.records.get_or_insert_default()
+    }
+
+    /// Takes the records, empty ones if there are none.
+    pub fn take_records(&mut self) -> Records {
+        self.records.take().map(|records| *records).unwrap_or_default()
+    }
+
+    /// Returns whether the flow failed.
+    #[must_use]
+    pub const fn is_failed(&self) -> bool {
+        self.flags & FAILED != 0
     }
 
     fn fail(&mut self, reason: String) {
         self.flags |= FAILED;
-        self.failure = Some(reason);
+        self.records_mut().failure = Some(reason);
     }
 }
 
@@ -258,9 +281,11 @@ impl Application {
             (Self::ParallelServer(server), Notice::ReadMessage(number, bytes)) => {
                 server.read_message(now, number, bytes, machine);
             }
-            (Self::FrameSink(sink), Notice::Read(bytes)) => sink.read(now, bytes, &mut progress.frames),
+            (Self::FrameSink(sink), Notice::Read(bytes)) => {
+                sink.read(now, bytes, &mut progress.records_mut().frames)
+            }
             (Self::FrameSink(sink), Notice::ReadMessage(number, bytes)) => {
-                sink.read_message(now, number, bytes, &mut progress.frames);
+                sink.read_message(now, number, bytes, &mut progress.records_mut().frames);
             }
             (Self::ParallelServer(server), Notice::PeerFinished) => server.peer_finished(now, machine),
             (Self::Sink | Self::Server(_) | Self::FrameSink(_), Notice::PeerFinished) => machine.finish(now),
@@ -309,7 +334,9 @@ impl Application {
             Self::Client(client) if client.next_request_at <= now => client.send_request(now, machine),
             Self::ParallelClient(client) => client.send_due(now, machine),
             Self::ParallelServer(server) => server.send_due(now, machine),
-            Self::FrameSource(source) => source.handle_timeout(now, machine, &mut progress.frames),
+            Self::FrameSource(source) => {
+                source.handle_timeout(now, machine, &mut progress.records_mut().frames)
+            }
             _ => {}
         }
     }
@@ -418,7 +445,7 @@ impl Client {
         if self.awaited > 0 || self.requested_at == Instant::MAX {
             return;
         }
-        progress.transactions.push(Transaction {
+        progress.records_mut().transactions.push(Transaction {
             requested_at: self.requested_at,
             responded_at: now,
             on_wire: None,
@@ -427,7 +454,7 @@ impl Client {
     }
 
     fn give_up(&mut self, now: Instant, machine: &mut impl Stream, progress: &mut Progress) {
-        progress.unanswered += 1;
+        progress.records_mut().unanswered += 1;
         self.schedule_next(now, machine, progress);
     }
 

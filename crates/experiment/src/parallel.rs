@@ -127,7 +127,7 @@ impl ParallelClient {
         }
         let (group, requested_at) = (pending.group, pending.requested_at);
         self.pending.remove(&number);
-        progress.transactions.push(Transaction {
+        progress.records_mut().transactions.push(Transaction {
             requested_at,
             responded_at: now,
             on_wire: None,
@@ -361,7 +361,7 @@ mod tests {
         server.read_message(ms(50), 3, 100, &mut answers);
         assert_eq!(answers.messages.back(), Some(&(3, 7000)));
         client.read_message(ms(60), 3, 7000, &mut sent, &mut progress);
-        let times = progress.transactions.iter();
+        let times = progress.records_mut().transactions.iter();
         let times: Vec<u64> = times.map(|one| one.time().as_nanos() / 1_000_000).collect();
         assert_eq!(times, [21, 19, 20, 14]);
     }
@@ -387,7 +387,10 @@ mod tests {
         for number in [2, 3] {
             client.read_message(ms(20), number, 500, &mut sent, &mut progress);
         }
-        assert_eq!((client.timeout(), progress.transactions.len()), (Instant::MAX, 4));
+        assert_eq!(
+            (client.timeout(), progress.records_mut().transactions.len()),
+            (Instant::MAX, 4)
+        );
     }
 
     #[test]
@@ -433,8 +436,11 @@ mod tests {
         server.read(ms(31), 50, &mut answers);
         assert_eq!(answers.messages.back(), Some(&(2, 2000)));
         client.read(ms(40), 3999, &mut sent, &mut progress);
-        assert_eq!(progress.transactions.len(), 2);
+        assert_eq!(progress.records_mut().transactions.len(), 2);
         client.read(ms(41), 1, &mut sent, &mut progress);
-        assert_eq!((progress.transactions.len(), client.timeout()), (3, ms(46)));
+        assert_eq!(
+            (progress.records_mut().transactions.len(), client.timeout()),
+            (3, ms(46))
+        );
     }
 }

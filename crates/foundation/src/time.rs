@@ -1,6 +1,7 @@
 //! Time in integer nanoseconds, so that the order of events never depends on floats.
 
 use std::fmt;
+use std::num::NonZero;
 use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 use std::str::FromStr;
 
@@ -9,9 +10,12 @@ use crate::quantity::{QuantityError, Unit, impl_text_quantity, parse_scaled, wri
 /// A point in time, in nanoseconds since the start of the caller's clock.
 ///
 /// State machines never read a clock; the caller passes the time. Simulations start at zero, wall clocks at the start of
-/// the process.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Instant(u64);
+/// the process. An optional instant takes no more memory than an instant.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Instant(
+    /// One more than the nanoseconds.
+    NonZero<u64>,
+);
 
 /// A span of time in nanoseconds, never negative.
 ///
@@ -21,32 +25,32 @@ pub struct Duration(u64);
 
 impl Instant {
     /// The start of the clock.
-    pub const ZERO: Self = Self(0);
+    pub const ZERO: Self = Self(NonZero::<u64>::MIN);
     /// Later than every event: "never".
-    pub const MAX: Self = Self(u64::MAX);
+    pub const MAX: Self = Self(NonZero::<u64>::MAX);
 
     /// Returns the point `nanos` nanoseconds after the start of the clock.
     #[must_use]
     pub const fn from_nanos(nanos: u64) -> Self {
-        Self(nanos)
+        Self(NonZero::<u64>::MIN.saturating_add(nanos))
     }
 
     /// Returns the nanoseconds since the start of the clock.
     #[must_use]
     pub const fn as_nanos(self) -> u64 {
-        self.0
+        self.0.get() - 1
     }
 
     /// Returns the seconds since the start of the clock, for reports (not for ordering).
     #[must_use]
     pub fn as_secs_f64(self) -> f64 {
-        self.0 as f64 / 1e9
+        self.as_nanos() as f64 / 1e9
     }
 
     /// Returns the span from `earlier` to `self`; zero if `earlier` is later.
     #[must_use]
     pub const fn saturating_since(self, earlier: Self) -> Duration {
-        Duration(self.0.saturating_sub(earlier.0))
+        Duration(self.0.get().saturating_sub(earlier.0.get()))
     }
 }
 
@@ -132,6 +136,18 @@ impl Duration {
     }
 }
 
+impl Default for Instant {
+    fn default() -> Self {
+        Self::ZERO
+    }
+}
+
+impl fmt::Debug for Instant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Instant").field(&self.as_nanos()).finish()
+    }
+}
+
 impl Add<Duration> for Instant {
     type Output = Self;
     fn add(self, span: Duration) -> Self {
@@ -148,7 +164,7 @@ impl AddAssign<Duration> for Instant {
 impl Sub<Duration> for Instant {
     type Output = Self;
     fn sub(self, span: Duration) -> Self {
-        Self(self.0.saturating_sub(span.0))
+        Self(NonZero::new(self.0.get().saturating_sub(span.0)).unwrap_or(NonZero::<u64>::MIN))
     }
 }
 
@@ -252,6 +268,23 @@ impl_text_quantity!(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn optional_instants_are_small() {
+        assert_eq!(size_of::<Option<Instant>>(), 8);
+        assert!(None < Some(Instant::ZERO) && Instant::ZERO < Instant::MAX);
+    }
+
+    #[test]
+    fn instants_saturate() {
+        let (second, long) = (Duration::from_secs(1), Duration::MAX);
+        assert_eq!(Instant::ZERO - second, Instant::ZERO);
+        assert_eq!(Instant::from_nanos(7) - Duration::from_nanos(7), Instant::ZERO);
+        assert_eq!(Instant::from_nanos(7).as_nanos(), 7);
+        assert_eq!(Instant::from_nanos(u64::MAX), Instant::MAX);
+        assert_eq!(Instant::ZERO + long, Instant::MAX);
+        assert_eq!(format!("{:?}", Instant::from_nanos(7)), "Instant(7)");
+    }
 
     #[test]
     fn text_and_value_agree() {

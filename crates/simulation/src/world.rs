@@ -403,7 +403,8 @@ impl<W: WorldObserver> World<W> {
             return;
         }
         // The connection setup of an all-reduce is no round.
-        if !flow.ends[0].port.progress.transactions.is_empty() {
+        let records = flow.ends[0].port.progress.records();
+        if records.is_some_and(|records| !records.transactions.is_empty()) {
             flow.round_timeouts.push(timeouts(&flow.ends));
         }
         self.schedule.waits(next_at, flow.start.group);
@@ -415,7 +416,7 @@ impl<W: WorldObserver> World<W> {
             return;
         };
         let [sender, receiver] = &flow.ends;
-        let failed = sender.port.progress.failure().is_some();
+        let failed = sender.port.progress.is_failed();
         let both = receiver.port.progress.is_settled() && sender.port.progress.is_settled();
         // The sender's state decides; a receiver may still have to retransmit its last segment.
         if !failed && !sender.port.progress.is_finished() {

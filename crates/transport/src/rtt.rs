@@ -39,7 +39,8 @@ pub struct RttEstimator {
     sampled_at: Option<Instant>,
     /// The timeout after the last sample.
     timeout: Duration,
-    rule: Rule,
+    /// That of [`Rule::Rfc6298`]; [`Duration::MAX`] with [`Rule::VarianceFloor`].
+    granularity: Duration,
     floor: Duration,
     initial: Duration,
     ceiling: Duration,
@@ -59,6 +60,10 @@ impl RttEstimator {
     /// between `floor` and `ceiling`.
     #[must_use]
     pub const fn with(rule: Rule, floor: Duration, initial: Duration, ceiling: Duration) -> Self {
+        let granularity = match rule {
+            Rule::Rfc6298 { granularity } => granularity,
+            Rule::VarianceFloor => Duration::MAX,
+        };
         Self {
             smoothed: Duration::ZERO,
             variation: Duration::ZERO,
@@ -68,7 +73,7 @@ impl RttEstimator {
             latest: Duration::ZERO,
             sampled_at: None,
             timeout: Duration::ZERO,
-            rule,
+            granularity,
             floor,
             initial,
             ceiling,
@@ -85,21 +90,25 @@ impl RttEstimator {
     pub fn sample_in_round(&mut self, now: Instant, rtt: Duration, round_ended: bool) {
         self.latest = rtt;
         self.minimum = self.minimum.min(rtt);
-        match self.rule {
-            Rule::VarianceFloor => self.sample_deviation(rtt, round_ended),
-            Rule::Rfc6298 { .. } => self.sample_variation(rtt),
+        if self.has_variance_floor() {
+            self.sample_deviation(rtt, round_ended);
+        } else {
+            self.sample_variation(rtt);
         }
         self.update_timeout();
         self.sampled_at = Some(now);
     }
 
+    fn has_variance_floor(&self) -> bool {
+        self.granularity == Duration::MAX
+    }
+
     fn update_timeout(&mut self) {
-        let timeout = match self.rule {
-            Rule::VarianceFloor => self.smoothed + self.variation,
-            Rule::Rfc6298 { granularity } => {
-                let margin = (self.variation * 4).max(granularity);
-                (self.smoothed + margin).max(self.floor)
-            }
+        let timeout = if self.has_variance_floor() {
+            self.smoothed + self.variation
+        } else {
+            let margin = (self.variation * 4).max(self.granularity);
+            (self.smoothed + margin).max(self.floor)
         };
         self.timeout = timeout.min(self.ceiling);
     }
@@ -144,9 +153,10 @@ impl RttEstimator {
     /// Returns the mean deviation of the samples (RTTVAR of RFC 6298).
     #[must_use]
     pub fn variation(&self) -> Duration {
-        match self.rule {
-            Rule::Rfc6298 { .. } => self.variation,
-            Rule::VarianceFloor => self.deviation / 4,
+        if self.has_variance_floor() {
+            self.deviation / 4
+        } else {
+            self.variation
         }
     }
 
@@ -176,7 +186,7 @@ impl RttEstimator {
         }
         if self.sampled_at.is_some() {
             self.largest_deviation = self.deviation.max(floor);
-            if self.rule == Rule::VarianceFloor {
+            if self.has_variance_floor() {
                 self.variation = self.largest_deviation;
             }
             self.update_timeout();

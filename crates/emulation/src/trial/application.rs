@@ -87,7 +87,7 @@ impl<'a> ApplicationRunner<'a> {
         let now = self.context.clock.now();
         self.application
             .on_notice(now, notice, &mut self.pipe, &mut self.progress);
-        for transaction in self.progress.transactions.drain(..) {
+        for transaction in self.progress.take_records().transactions {
             self.flow.answered(transaction);
         }
     }

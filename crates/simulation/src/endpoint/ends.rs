@@ -161,7 +161,8 @@ pub(crate) fn outcome(mut flow: Flow) -> FlowOutcome {
         Some(baseline) => figures.since(baseline),
         None => figures,
     };
-    let [sender, receiver] = flow.ends;
+    let [mut sender, mut receiver] = flow.ends;
+    let records = sender.port.progress.take_records();
     let statistics = sender.statistics();
     FlowOutcome {
         number: flow.number,
@@ -181,10 +182,10 @@ pub(crate) fn outcome(mut flow: Flow) -> FlowOutcome {
         packets: Some(sender.port.packets + receiver.port.packets),
         ways: sender.ways(),
         finished: sender.port.progress.is_finished(),
-        failure: sender.port.progress.failure().map(str::to_owned),
-        transactions: sender.port.progress.transactions,
-        unanswered: sender.port.progress.unanswered,
-        frames: FrameTimes::of(&sender.port.progress.frames, &receiver.port.progress.frames),
+        failure: records.failure,
+        transactions: records.transactions,
+        unanswered: records.unanswered,
+        frames: FrameTimes::of(&records.frames, &receiver.port.progress.take_records().frames),
         round_timeouts: Some(flow.round_timeouts),
         ideal: None,
     }

@@ -84,7 +84,7 @@ impl<W: WorldObserver> World<W> {
         else {
             return;
         };
-        let transactions = &mut flow.ends[0].port.progress.transactions;
+        let transactions = &mut flow.ends[0].port.progress.records_mut().transactions;
         let rounds = collective.state.started();
         if transactions.len() as u64 == rounds || !collective.state.is_complete(pair) {
             return;

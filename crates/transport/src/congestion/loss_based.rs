@@ -137,8 +137,8 @@ pub(super) struct LossBased<A> {
     /// A round ends with the ACK of a packet sent after this time.
     round_started: Instant,
     sent_at: Instant,
-    reductions: u64,
-    timeouts: u64,
+    reductions: u32,
+    timeouts: u32,
 }
 
 impl<A: Avoidance> LossBased<A> {

@@ -14,19 +14,33 @@ pub struct TimestampEcho {
 }
 
 /// Measurements that size a receive buffer.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Autotuning {
     /// Maximum bytes read in a round trip so far.
     space: u64,
     /// Start of the current round trip, and the read position then.
     since: Option<Instant>,
     from: u64,
-    /// The receiver's estimate of the round trip.
-    round_trip: Option<Duration>,
+    /// The receiver's estimate of the round trip; [`Duration::MAX`] before the first sample.
+    round_trip: Duration,
     last_echo: Option<u32>,
     /// Without timestamps: position whose arrival completes a window.
     window_end: u64,
     window_since: Option<Instant>,
+}
+
+impl Default for Autotuning {
+    fn default() -> Self {
+        Self {
+            space: 0,
+            since: None,
+            from: 0,
+            round_trip: Duration::MAX,
+            last_echo: None,
+            window_end: 0,
+            window_since: None,
+        }
+    }
 }
 
 impl Autotuning {
@@ -40,23 +54,23 @@ impl Autotuning {
         let ticks = echo.clock.wrapping_sub(echo.value);
         if ticks < 1 << 24 {
             let sample = Duration::from_millis(u64::from(ticks.max(1)));
-            match self.round_trip {
+            match self.round_trip() {
                 // With unread data, a late reader would look like a long path.
                 Some(old) if sample >= old && unread => {}
-                Some(old) if sample >= old => self.round_trip = Some(old - old / 8 + sample / 8),
-                _ => self.round_trip = Some(sample),
+                Some(old) if sample >= old => self.round_trip = old - old / 8 + sample / 8,
+                _ => self.round_trip = sample,
             }
         }
     }
 
     /// Returns the receiver's estimate of the round trip.
-    pub const fn round_trip(&self) -> Option<Duration> {
-        self.round_trip
+    pub fn round_trip(&self) -> Option<Duration> {
+        Some(self.round_trip).filter(|&round_trip| round_trip != Duration::MAX)
     }
 
     /// Sets the round trip, measured by the subflows that deliver the data.
     pub const fn set_round_trip(&mut self, round_trip: Duration) {
-        self.round_trip = Some(round_trip);
+        self.round_trip = round_trip;
     }
 
     /// Samples the round trip without timestamps: a window takes at least one to arrive (`tcp_rcv_rtt_measure`).
@@ -66,7 +80,7 @@ impl Autotuning {
         }
         if let Some(since) = self.window_since {
             let sample = now - since;
-            self.round_trip = Some(self.round_trip.map_or(sample, |old| old.min(sample)));
+            self.round_trip = self.round_trip.min(sample);
         }
         (self.window_end, self.window_since) = (next + window, Some(now));
     }
@@ -88,7 +102,7 @@ impl Autotuning {
             (self.since, self.from) = (Some(now), 1);
             return None;
         };
-        if now - since < self.round_trip? {
+        if now - since < self.round_trip()? {
             return None;
         }
         let copied = (read - self.from).saturating_sub(unread);
@@ -169,7 +183,7 @@ mod tests {
                 },
                 unread,
             );
-            tuning.round_trip.unwrap().as_nanos() / 1_000_000
+            tuning.round_trip().unwrap().as_nanos() / 1_000_000
         };
         assert_eq!(sample(&mut tuning, 0, 80, false), 80);
         assert_eq!(sample(&mut tuning, 1, 160, false), 90);
@@ -187,10 +201,14 @@ mod tests {
         let mut tuning = Autotuning::default();
         tuning.on_window(at(0), 1, 10_000);
         tuning.on_window(at(30), 9_000, 10_000);
-        assert_eq!(tuning.round_trip, None);
+        assert_eq!(tuning.round_trip(), None);
         tuning.on_window(at(50), 10_001, 20_000);
-        assert_eq!(tuning.round_trip, Some(Duration::from_millis(50)));
+        assert_eq!(tuning.round_trip(), Some(Duration::from_millis(50)));
         tuning.on_window(at(130), 30_001, 20_000);
-        assert_eq!(tuning.round_trip, Some(Duration::from_millis(50)), "never longer");
+        assert_eq!(
+            tuning.round_trip(),
+            Some(Duration::from_millis(50)),
+            "never longer"
+        );
     }
 }

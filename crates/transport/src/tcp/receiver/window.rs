@@ -5,9 +5,11 @@ use crate::tcp::parameters::Parameters;
 /// Maximum value of the window field.
 const MAX_FIELD: u64 = 65_535;
 /// Unit of `Window::share`: the window is a number of 256ths of the memory (`TCP_RMEM_TO_WIN_SCALE`).
-const WHOLE: u64 = 256;
+const WHOLE: u16 = 256;
 /// Initial share if segments have overhead (`TCP_DEFAULT_SCALING_RATIO`).
-const HALF: u64 = 128;
+const HALF: u16 = 128;
+/// No window set by the caller.
+const NOT_SET: u64 = u64::MAX;
 /// Minimum payload of a segment that opens the window in Linux (`tcp_event_data_recv`).
 const MIN_LENGTH_TO_GROW: u32 = 128;
 
@@ -18,11 +20,11 @@ pub struct Window {
     edge: u64,
     /// Current maximum of the window, which grows with arriving data up to `buffer`.
     limit: u64,
-    /// Window set by the caller for a shared buffer; replaces the calculation here.
-    external: Option<u64>,
+    /// Window set by the caller for a shared buffer; replaces the calculation here. `NOT_SET` without one.
+    external: u64,
     /// Bytes of memory, the 256ths of it available as window, and the product.
     memory: u64,
-    share: u64,
+    share: u16,
     buffer: u64,
     /// Memory per segment in addition to its payload.
     overhead: u64,
@@ -45,7 +47,7 @@ impl Window {
         let mut window = Self {
             edge: 1,
             limit,
-            external: None,
+            external: NOT_SET,
             memory: 0,
             share,
             buffer: 0,
@@ -53,7 +55,7 @@ impl Window {
             linux: parameters.is_linux(),
             scale,
         };
-        let first = parameters.initial_receive_window.saturating_mul(WHOLE) / share;
+        let first = parameters.initial_receive_window.saturating_mul(u64::from(WHOLE)) / u64::from(share);
         let all = parameters.receive_buffer;
         window.set_memory(if parameters.receive_autotuning {
             first.min(all)
@@ -66,14 +68,14 @@ impl Window {
 
     fn set_memory(&mut self, memory: u64) {
         self.memory = memory;
-        self.buffer = memory * self.share / WHOLE;
+        self.buffer = memory * u64::from(self.share) / u64::from(WHOLE);
     }
 
     /// Sets the payload of full segments, which determines the share of memory for payload (`tcp_measure_rcv_mss`).
     pub fn set_segment(&mut self, segment: u32) {
         if self.overhead > 0 {
             let segment = u64::from(segment);
-            self.share = (WHOLE * segment / (segment + self.overhead)).max(1);
+            self.share = (u64::from(WHOLE) * segment / (segment + self.overhead)).max(1) as u16;
             self.set_memory(self.memory);
             self.limit = self.limit.min(self.buffer);
         }
@@ -82,12 +84,12 @@ impl Window {
     /// Sets the window of a shared buffer.
     #[inline]
     pub fn set_external(&mut self, bytes: u64) {
-        self.external = Some(bytes);
+        self.external = bytes.min(NOT_SET - 1);
     }
 
     /// Whether the caller sets the window.
     pub const fn is_external(&self) -> bool {
-        self.external.is_some()
+        self.external != NOT_SET
     }
 
     /// Grows the memory for a window of `window` bytes, up to `most` bytes of memory. Returns whether it has that maximum.
@@ -143,8 +145,8 @@ impl Window {
     #[inline]
     fn room(&self, next: u64, unread: u64, segment: u32) -> u64 {
         let most = MAX_FIELD << self.scale;
-        if let Some(window) = self.external {
-            return window.min(most);
+        if self.is_external() {
+            return self.external.min(most);
         }
         let free = self.buffer.saturating_sub(unread);
         let window = free.min(self.limit).min(most);
@@ -161,7 +163,7 @@ impl Window {
     pub fn offer(&mut self, next: u64, unread: u64, segment: u32) -> u16 {
         let mut window = self.room(next, unread, segment);
         // An external window has its own right edge.
-        if self.external.is_none() {
+        if !self.is_external() {
             window = window.max(self.size(next));
         }
         // Rounding down would take back part of the advertised window.
@@ -172,7 +174,12 @@ impl Window {
 
     /// Returns the window field of a SYN.
     pub fn offer_unscaled(&mut self, next: u64) -> u16 {
-        let field = self.external.unwrap_or(self.limit).min(MAX_FIELD);
+        let window = if self.is_external() {
+            self.external
+        } else {
+            self.limit
+        };
+        let field = window.min(MAX_FIELD);
         self.edge = self.edge.max(next + field);
         field as u16
     }
@@ -180,7 +187,7 @@ impl Window {
     /// Whether a read opened the window enough for an update: to twice the remaining window.
     pub fn is_update_due(&self, next: u64, unread: u64, segment: u32) -> bool {
         let left = self.size(next);
-        if self.external.is_some() || 2 * left > self.limit {
+        if self.is_external() || 2 * left > self.limit {
             return false;
         }
         let room = self.room(next, unread, segment);

@@ -428,11 +428,11 @@ impl Sender {
             return;
         }
         self.totals.delivered += summary.delivered;
-        self.totals.marked += summary.marked;
+        self.totals.marked += summary.marked as u32;
         let reducing = matches!(self.state, CongestionState::Cwr | CongestionState::Recovery);
         // On a path that reorders, data that arrives out of order also grows the window.
         let forward = summary.data_acked
-            || (self.reordering.extent > super::DUPLICATE_THRESHOLD && summary.newly_sacked);
+            || (u64::from(self.reordering.extent) > super::DUPLICATE_THRESHOLD && summary.newly_sacked);
         let rate_sample = self
             .estimator
             .finish_ack(self.rtt.minimum().unwrap_or(Duration::ZERO));
@@ -472,7 +472,7 @@ impl Sender {
         in_recovery: bool,
     ) {
         self.estimator.on_lost(losses.bytes);
-        self.totals.lost += losses.packets;
+        self.totals.lost += losses.packets as u32;
         let (newest_sent_at, snapshot) = losses.newest.unwrap_or((now, Snapshot::default()));
         let loss = Loss {
             now,
@@ -491,7 +491,7 @@ impl Sender {
     /// Raises the expected reordering to `segments`.
     pub fn expect_reordering(&mut self, segments: u64) {
         self.reordering.events += 1;
-        self.reordering.extent = self.reordering.extent.max(segments);
+        self.reordering.extent = self.reordering.extent.max(segments as u32);
     }
 
     /// Updates the expected reordering, in segments as Linux measures it.
@@ -502,7 +502,7 @@ impl Sender {
         self.reordering.events += 1;
         if self.parameters.is_linux() {
             let packets = (highest - low).div_ceil(u64::from(self.segment));
-            self.reordering.extent = self.reordering.extent.max(packets.min(300));
+            self.reordering.extent = self.reordering.extent.max(packets.min(300) as u32);
         }
     }
 }

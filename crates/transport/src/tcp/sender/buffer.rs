@@ -18,12 +18,12 @@ pub struct SendBuffer {
     /// Memory per segment in addition to its payload.
     overhead: u64,
     /// Payload and options of a full segment.
-    mss: u64,
+    mss: u32,
     grows: bool,
     /// The memory as payload bytes of full segments, and one segment's overhead as payload bytes.
     capacity: u64,
     overhead_as_payload: u64,
-    segment: u64,
+    segment: u32,
 }
 
 impl SendBuffer {
@@ -37,7 +37,7 @@ impl SendBuffer {
             },
             most: parameters.send_buffer,
             overhead: parameters.send_overhead,
-            mss: u64::from(parameters.mss),
+            mss: parameters.mss,
             grows: parameters.send_autotuning,
             capacity: 0,
             overhead_as_payload: 0,
@@ -50,7 +50,7 @@ impl SendBuffer {
 
     /// Sets the payload bytes of a full segment.
     pub fn set_segment(&mut self, segment: u32) {
-        self.segment = u64::from(segment);
+        self.segment = segment;
         self.update_capacity();
     }
 
@@ -61,14 +61,15 @@ impl SendBuffer {
     }
 
     fn update_capacity(&mut self) {
-        self.overhead_as_payload = self.overhead * self.segment / (self.segment + self.overhead).max(1);
+        let segment = u64::from(self.segment);
+        self.overhead_as_payload = self.overhead * segment / (segment + self.overhead).max(1);
         self.capacity = if self.overhead == 0 {
             self.memory
         } else {
             // As long as any memory is free, another segment fits.
             self.memory
-                .div_ceil(self.segment + self.overhead)
-                .saturating_mul(self.segment)
+                .div_ceil(segment + self.overhead)
+                .saturating_mul(segment)
         };
     }
 
@@ -104,7 +105,7 @@ impl SendBuffer {
             return;
         }
         let in_header = self.overhead.saturating_sub(DESCRIPTOR);
-        let each = (self.mss.max(self.segment) + in_header).next_power_of_two() + DESCRIPTOR;
+        let each = (u64::from(self.mss.max(self.segment)) + in_header).next_power_of_two() + DESCRIPTOR;
         let needed = windows * window.max(MIN_WINDOW) * each;
         if needed > self.memory {
             self.memory = needed.min(self.most);

@@ -11,7 +11,7 @@ use crate::congestion::{Acknowledgement, Controller, Loss, Outputs, Siblings};
 pub struct CachedController {
     controller: Box<dyn Controller>,
     /// Payload bytes of the controller's segments.
-    segment: u64,
+    segment: u32,
     changes_on_sent: bool,
     outputs: Outputs,
     /// The window in segments, at least one.
@@ -21,13 +21,12 @@ pub struct CachedController {
 impl CachedController {
     /// Returns a controller that counts in segments of `segment` bytes.
     pub fn new(controller: Box<dyn Controller>, segment: u32) -> Self {
-        let segment = u64::from(segment);
         let outputs = controller.outputs();
         Self {
             segment,
             changes_on_sent: controller.changes_on_sent(),
             outputs,
-            packets: (outputs.window / segment).max(1),
+            packets: (outputs.window / u64::from(segment)).max(1),
             controller,
         }
     }
@@ -39,7 +38,7 @@ impl CachedController {
     #[inline]
     fn set(&mut self, outputs: Outputs) {
         if outputs.window != self.outputs.window {
-            self.packets = (outputs.window / self.segment).max(1);
+            self.packets = (outputs.window / self.segment()).max(1);
         }
         self.outputs = outputs;
     }
@@ -47,7 +46,7 @@ impl CachedController {
     /// Returns the payload bytes of the controller's segments.
     #[inline]
     pub const fn segment(&self) -> u64 {
-        self.segment
+        self.segment as u64
     }
 
     /// Returns the congestion window in bytes.

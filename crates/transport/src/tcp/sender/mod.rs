@@ -149,7 +149,7 @@ impl Sender {
             first_retransmission_clock: None,
             rack: Rack::new(),
             reordering: Reordering {
-                extent: DUPLICATE_THRESHOLD,
+                extent: DUPLICATE_THRESHOLD as u32,
                 events: 0,
             },
             negotiated: Negotiated::new(&start, parameters.recovery),
@@ -326,7 +326,7 @@ impl Sender {
     /// Returns the total number of segments considered lost.
     #[inline]
     pub const fn segments_lost(&self) -> u64 {
-        self.totals.lost
+        self.totals.lost as u64
     }
 
     /// Passes the windows of the sibling subflows to the controller.

@@ -134,7 +134,7 @@ impl Negotiated {
 #[derive(Debug)]
 pub(super) struct Reordering {
     /// Reordering to expect, in segments.
-    pub extent: u64,
+    pub extent: u32,
     /// The number of reordering events.
     pub events: u32,
 }
@@ -187,7 +187,7 @@ pub(super) struct WindowUsage {
     /// Whether the window was limiting.
     pub limited: bool,
     /// The most segments in flight.
-    pub most_out: u64,
+    pub most_out: u32,
     /// The position whose acknowledgement ends the period.
     pub until: u64,
 }
@@ -197,11 +197,11 @@ pub(super) struct WindowUsage {
 pub(super) struct Totals {
     pub delivered: u64,
     /// Delivered by ACKs with a congestion echo.
-    pub marked: u64,
+    pub marked: u32,
     /// Considered lost.
-    pub lost: u64,
-    pub retransmitted: u64,
-    pub tail_probes: u64,
+    pub lost: u32,
+    pub retransmitted: u32,
+    pub tail_probes: u32,
     /// Losses that the reordering timer detected.
-    pub late: u64,
+    pub late: u32,
 }

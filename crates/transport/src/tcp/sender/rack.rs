@@ -6,9 +6,11 @@ use super::scoreboard::Scoreboard;
 use super::sent_segment::{Marks, SentSegment};
 
 /// Recoveries for which a wider reordering window persists (RFC 8985, section 6.2, step 4).
-const PERSISTENCE: u32 = 16;
+const PERSISTENCE: u16 = 16;
 /// Maximum window in quarters of the minimum RTT (RFC 8985 limits it only by SRTT; Linux counts in one byte).
-const MAX_STEPS: u32 = 255;
+const MAX_STEPS: u16 = 255;
+/// No round of DSACKs: more bytes than any connection delivers.
+const NO_ROUND: u64 = u64::MAX;
 
 /// State of RACK.
 #[derive(Clone, Copy, Debug)]
@@ -20,10 +22,10 @@ pub struct Rack {
     /// Whether a segment was delivered since the last loss detection.
     advanced: bool,
     /// `RACK.reo_wnd_mult`, and the recoveries until it returns to one.
-    steps: u32,
-    persist: u32,
-    /// Delivered bytes at which the current round of DSACKs ends (`RACK.dsack_round`).
-    dsack_round: Option<u64>,
+    steps: u16,
+    persist: u16,
+    /// Delivered bytes at which the current round of DSACKs ends (`RACK.dsack_round`); `NO_ROUND` for none.
+    dsack_round: u64,
 }
 
 impl Rack {
@@ -34,7 +36,7 @@ impl Rack {
             advanced: false,
             steps: 1,
             persist: 0,
-            dsack_round: None,
+            dsack_round: NO_ROUND,
         }
     }
 
@@ -67,13 +69,11 @@ impl Rack {
     /// Widens the reordering window after a DSACK (RFC 8985, section 6.2, step 4). `prior_delivered`: bytes delivered when
     /// the acknowledged segment was sent; `delivered`: bytes delivered now.
     pub fn on_dsack(&mut self, seen: bool, prior_delivered: Option<u64>, delivered: u64) {
-        if let (Some(round), Some(prior)) = (self.dsack_round, prior_delivered)
-            && prior >= round
-        {
-            self.dsack_round = None;
+        if prior_delivered.is_some_and(|prior| prior >= self.dsack_round) {
+            self.dsack_round = NO_ROUND;
         }
-        if seen && self.dsack_round.is_none() {
-            self.dsack_round = Some(delivered);
+        if seen && self.dsack_round == NO_ROUND {
+            self.dsack_round = delivered;
             self.steps = (self.steps + 1).min(MAX_STEPS);
             self.persist = PERSISTENCE;
         } else if self.persist == 0 {

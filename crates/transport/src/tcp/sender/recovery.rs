@@ -119,8 +119,8 @@ impl Sender {
     fn detect_losses(&mut self, now: Instant, summary: &mut AckSummary) {
         let mut losses = Losses::default();
         if !self.negotiated.sack {
-            let is_first =
-                self.state < CongestionState::Recovery && self.duplicates >= self.reordering.extent;
+            let is_first = self.state < CongestionState::Recovery
+                && self.duplicates >= u64::from(self.reordering.extent);
             // RFC 6582, section 3.2, step 5: a partial acknowledgement reveals the next loss.
             let is_partial = self.state == CongestionState::Recovery && summary.advanced;
             if is_first || is_partial {
@@ -139,7 +139,7 @@ impl Sender {
             self.detect_by_time(now, &mut losses, summary);
         } else if self.state != CongestionState::Loss {
             self.scoreboard
-                .mark_lost_by_count(self.reordering.extent, |record| losses.add(record));
+                .mark_lost_by_count(u64::from(self.reordering.extent), |record| losses.add(record));
         }
         summary.losses = losses;
     }
@@ -161,7 +161,7 @@ impl Sender {
     /// RFC 8985, section 6.2, step 4.
     pub(super) fn reordering_window(&self) -> Duration {
         let is_likely_loss = self.state >= CongestionState::Recovery
-            || self.scoreboard.sacked().packets >= self.reordering.extent;
+            || self.scoreboard.sacked().packets >= u64::from(self.reordering.extent);
         if self.reordering.events == 0 && is_likely_loss {
             return Duration::ZERO;
         }
@@ -184,7 +184,7 @@ impl Sender {
         self.detect_by_time(now, &mut losses, &mut summary);
         summary.losses = losses;
         if losses.packets > 0 {
-            self.totals.late += losses.packets;
+            self.totals.late += losses.packets as u32;
             if self.state == CongestionState::Recovery {
                 self.report_losses_of(now, &summary, true);
             } else {
@@ -323,7 +323,7 @@ impl Sender {
             }
         }
         self.estimator.on_lost(losses.bytes);
-        self.totals.lost += losses.packets;
+        self.totals.lost += losses.packets as u32;
         if fresh
             || self.una > self.recovery_point
             || (self.state == CongestionState::Loss && self.timeout.consecutive == 0)
@@ -333,7 +333,7 @@ impl Sender {
         self.controller.on_timeout(now, in_flight);
         if fresh && self.scoreboard.sacked().packets >= DUPLICATE_THRESHOLD {
             // Three deliveries behind the loss: reordering does not explain it.
-            self.reordering.extent = self.reordering.extent.min(DUPLICATE_THRESHOLD);
+            self.reordering.extent = self.reordering.extent.min(DUPLICATE_THRESHOLD as u32);
         }
         self.frto.checking = self.parameters.frto && (fresh || self.timeout.consecutive > 0);
         self.prr = None;

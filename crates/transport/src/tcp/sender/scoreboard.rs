@@ -34,17 +34,34 @@ impl Amount {
             bytes: u64::from(record.length),
         }
     }
+}
 
+/// An [`Amount`] of segments in flight. The largest window of TCP has 1 GiB (RFC 7323, section 2.3).
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    packets: u32,
+    bytes: u32,
+}
+
+impl Tally {
     #[inline]
-    pub fn add(&mut self, record: &SentSegment) {
-        self.packets += 1;
-        self.bytes += u64::from(record.length);
+    const fn amount(self) -> Amount {
+        Amount {
+            packets: self.packets as u64,
+            bytes: self.bytes as u64,
+        }
     }
 
     #[inline]
-    pub fn remove(&mut self, record: &SentSegment) {
+    fn add(&mut self, record: &SentSegment) {
+        self.packets += 1;
+        self.bytes += record.length;
+    }
+
+    #[inline]
+    fn remove(&mut self, record: &SentSegment) {
         self.packets -= 1;
-        self.bytes -= u64::from(record.length);
+        self.bytes -= record.length;
     }
 }
 
@@ -74,11 +91,11 @@ pub struct Scoreboard {
     records: Ring<SentSegment>,
     /// Number of the first segment.
     base: u64,
-    /// All segments.
-    out: Amount,
-    sacked: Amount,
-    lost: Amount,
-    retransmitted: Amount,
+    /// Payload bytes of all segments.
+    out_bytes: u32,
+    sacked: Tally,
+    lost: Tally,
+    retransmitted: Tally,
     /// State of losses; `None` before the first one.
     repair: Option<Box<Repair>>,
     /// Lowest number that may be in its first transmission and neither delivered nor lost (for RACK).
@@ -86,7 +103,7 @@ pub struct Scoreboard {
     /// Lowest number that counting has found neither lost nor delivered, and the selectively acknowledged segments from
     /// there on (`IsLost` of RFC 6675).
     counted: u64,
-    sacked_from_counted: u64,
+    sacked_from_counted: u32,
     /// Highest selectively acknowledged position; 0 for none.
     highest_sacked: u64,
 }
@@ -125,35 +142,41 @@ impl Scoreboard {
     #[inline]
     #[must_use]
     pub const fn out(&self) -> Amount {
-        self.out
+        Amount {
+            packets: self.records.len() as u64,
+            bytes: self.out_bytes as u64,
+        }
     }
 
     /// Returns the selectively acknowledged segments.
     #[inline]
     #[must_use]
     pub const fn sacked(&self) -> Amount {
-        self.sacked
+        self.sacked.amount()
     }
 
     /// Returns the segments considered lost, retransmitted or not.
     #[inline]
     #[must_use]
     pub const fn lost(&self) -> Amount {
-        self.lost
+        self.lost.amount()
     }
 
     /// Returns the segments whose retransmission is in flight.
     #[inline]
     #[must_use]
     pub const fn retransmitted(&self) -> Amount {
-        self.retransmitted
+        self.retransmitted.amount()
     }
 
     /// Returns the estimated bytes in flight (pipe of RFC 6675).
     #[inline]
     #[must_use]
     pub const fn pipe_bytes(&self) -> u64 {
-        self.out.bytes + self.retransmitted.bytes - self.sacked.bytes - self.lost.bytes
+        // Lost segments are both in flight and retransmitted, so that the sum may exceed 32 bits.
+        self.out_bytes as u64 + self.retransmitted.bytes as u64
+            - self.sacked.bytes as u64
+            - self.lost.bytes as u64
     }
 
     /// Returns the end of the highest selectively acknowledged segment; 0 for none.
@@ -220,7 +243,7 @@ impl Scoreboard {
     /// Adds a new segment.
     #[inline]
     pub fn push(&mut self, record: SentSegment) {
-        self.out.add(&record);
+        self.out_bytes += record.length;
         self.records.push(record);
     }
 
@@ -249,8 +272,7 @@ impl Scoreboard {
     #[inline]
     pub fn pop_run(&mut self, run: Amount) {
         self.records.skip(run.packets as usize);
-        self.out.packets -= run.packets;
-        self.out.bytes -= run.bytes;
+        self.out_bytes -= run.bytes as u32;
         self.base += run.packets;
         self.counted = self.counted.max(self.base);
         self.undecided = self.undecided.max(self.base);
@@ -261,7 +283,7 @@ impl Scoreboard {
     pub fn pop_acknowledged(&mut self, acknowledged: u64) -> Option<SentSegment> {
         self.records.front().filter(|r| r.end() <= acknowledged)?;
         let record = self.records.pop()?;
-        self.out.remove(&record);
+        self.out_bytes -= record.length;
         if record.marks.has(Marks::SACKED) {
             self.sacked.remove(&record);
             if self.base >= self.counted {
@@ -287,10 +309,10 @@ impl Scoreboard {
         if let Some(first) = self.records.get_mut(0)
             && first.start < acknowledged
         {
-            let gone = acknowledged - first.start;
+            let gone = (acknowledged - first.start) as u32;
             first.start = acknowledged;
-            first.length -= gone as u32;
-            self.out.bytes -= gone;
+            first.length -= gone;
+            self.out_bytes -= gone;
             for (mark, amount) in [
                 (Marks::SACKED, &mut self.sacked),
                 (Marks::LOST, &mut self.lost),
@@ -486,8 +508,8 @@ impl Scoreboard {
     /// each new one (`IsLost` of RFC 6675, by counting).
     pub fn mark_lost_by_count(&mut self, threshold: u64, mut lost: impl FnMut(&SentSegment)) {
         while let Some(record) = self.get(self.counted).copied() {
-            let sacked = u64::from(record.marks.has(Marks::SACKED));
-            if self.sacked_from_counted - sacked < threshold {
+            let sacked = u32::from(record.marks.has(Marks::SACKED));
+            if u64::from(self.sacked_from_counted - sacked) < threshold {
                 break;
             }
             if sacked == 0 && !record.marks.has(Marks::LOST) && self.mark_lost(self.counted) {
@@ -504,14 +526,14 @@ impl Scoreboard {
             repair.waiting.clear();
         }
         self.clear_marks(Marks::LOST);
-        self.lost = Amount::default();
+        self.lost = Tally::default();
         self.recount();
     }
 
     /// Clears all selective acknowledgements: the peer discarded the data (RFC 2018, section 8).
     pub fn clear_sacks(&mut self) {
         self.clear_marks(Marks::SACKED);
-        self.sacked = Amount::default();
+        self.sacked = Tally::default();
         if let Some(repair) = &mut self.repair {
             repair.blocks.clear();
         }

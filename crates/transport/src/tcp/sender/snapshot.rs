@@ -52,8 +52,8 @@ impl Sender {
             rto: self.rto(),
             sacked: self.scoreboard.sacked().packets + self.duplicates,
             timeouts: statistics.timeouts,
-            probes: self.totals.tail_probes,
-            late: self.totals.late,
+            probes: u64::from(self.totals.tail_probes),
+            late: u64::from(self.totals.late),
             spurious: statistics.spurious_retransmissions,
         }
     }

@@ -433,9 +433,12 @@ impl Sender {
         let full = limited || self.pipe() >= self.window_packets();
         // RFC 7661, section 4.3: record whether the window was fully used in this round trip.
         let out = self.scoreboard.out().packets;
-        if self.una >= self.usage.until || full || (!self.usage.limited && out > self.usage.most_out) {
+        if self.una >= self.usage.until
+            || full
+            || (!self.usage.limited && out > u64::from(self.usage.most_out))
+        {
             self.usage.limited = full;
-            self.usage.most_out = out;
+            self.usage.most_out = out as u32;
             self.usage.until = self.next;
         }
         if !unsent && !full {
@@ -448,6 +451,6 @@ impl Sender {
     #[inline]
     pub(super) fn is_window_limited(&self) -> bool {
         self.usage.limited
-            || (self.controller.in_slow_start() && self.window_packets() < 2 * self.usage.most_out)
+            || (self.controller.in_slow_start() && self.window_packets() < 2 * u64::from(self.usage.most_out))
     }
 }

@@ -13,7 +13,7 @@ pub(super) struct Undo {
     /// Lowest unacknowledged position at the start of the recovery.
     marker: u64,
     /// Retransmissions of the recovery that no DSACK has proved spurious.
-    outstanding: u64,
+    outstanding: u32,
     /// Whether there was any retransmission.
     any: bool,
     /// Whether the reduction may be undone: false if the network marked packets.
@@ -26,7 +26,7 @@ impl Sender {
         let out = self.scoreboard.retransmitted().packets;
         self.undo = self.parameters.undo.then_some(Undo {
             marker: self.una,
-            outstanding: out,
+            outstanding: out as u32,
             any: out > 0,
             allowed,
         });
@@ -48,7 +48,8 @@ impl Sender {
             && start < end
             && end <= prior_una.max(self.next)
         {
-            undo.outstanding = undo.outstanding.saturating_sub((end - start).div_ceil(segment));
+            let segments = u32::try_from((end - start).div_ceil(segment)).unwrap_or(u32::MAX);
+            undo.outstanding = undo.outstanding.saturating_sub(segments);
         }
     }
 

@@ -34,11 +34,11 @@ impl Scoreboard {
             }
             self.records.push(rest);
         }
-        (self.out, self.sacked, self.lost, self.retransmitted) = Default::default();
+        (self.out_bytes, self.sacked, self.lost, self.retransmitted) = Default::default();
         let waiting = &mut self.repair.get_or_insert_default().waiting;
         waiting.clear();
         for (index, record) in self.records.iter().enumerate() {
-            self.out.add(&record);
+            self.out_bytes += record.length;
             if record.marks.has(Marks::SACKED) {
                 self.sacked.add(&record);
             }

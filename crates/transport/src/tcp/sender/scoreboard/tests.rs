@@ -138,9 +138,9 @@ impl Model {
     fn check(&mut self) {
         let records = self.records();
         let sum = |keep: &dyn Fn(&SentSegment) -> bool| {
-            let mut amount = Amount::default();
-            records.iter().filter(|r| keep(r)).for_each(|r| amount.add(r));
-            amount
+            let mut tally = Tally::default();
+            records.iter().filter(|r| keep(r)).for_each(|r| tally.add(r));
+            tally.amount()
         };
         assert_eq!(self.scoreboard.out(), sum(&|_| true));
         assert_eq!(self.scoreboard.sacked(), sum(&|r| r.marks.has(Marks::SACKED)));
