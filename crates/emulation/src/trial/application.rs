@@ -87,7 +87,7 @@ impl<'a> ApplicationRunner<'a> {
         let now = self.context.clock.now();
         self.application
             .on_notice(now, notice, &mut self.pipe, &mut self.progress);
-        for transaction in self.progress.take_records().transactions {
+        for transaction in self.progress.records_mut().transactions.drain(..) {
             self.flow.answered(transaction);
         }
     }
@@ -204,6 +204,6 @@ impl<'a> ApplicationRunner<'a> {
     #[cfg(feature = "quic")]
     pub(super) fn report_frames(&mut self) {
         self.flow
-            .set_frames(self.side, std::mem::take(&mut self.progress.frames));
+            .set_frames(self.side, self.progress.take_records().frames);
     }
 }
