@@ -288,31 +288,3 @@ proptest! {
         play(&scene)?;
     }
 }
-
-#[test]
-fn scratch_bbr() {
-    let bbr = CongestionConfig::named("bbr").unwrap();
-    let mut rng = Xoshiro256PlusPlus::seed_from_u64(8);
-    let mut stuck = 0;
-    for number in 0..600_000_u64 {
-        let base = TcpConfig { congestion: Some(bbr.clone()), ..TcpConfig::new(Profile::Linux) };
-        let old = TcpConfig { sack: Some(false), timestamps: Some(false), ..base.clone() };
-        let scene = Scene {
-            configs: [base.clone(), old.clone()],
-            impairments: Impairments {
-                seed: rng.random(),
-                loss: 0, duplication: 0, reordering: 290, marks: 2, stretch: 1, delay: 1,
-                blackout: (0, 0), kind_from: rng.random_range(1000..6000),
-            },
-            sizes: if number % 2 == 0 { [rng.random_range(1..300_000), 0] } else { [0, rng.random_range(1..300_000)] },
-            initial: [0, 0],
-            both_open: false, slow_reader: 0, warm: false, mtu: None,
-        };
-        if let Err(error) = play(&scene) {
-            stuck += 1;
-            println!("STUCK {number} {scene:?}: {error}");
-            if stuck > 2 { break; }
-        }
-    }
-    println!("{stuck} stuck");
-}
