@@ -13,7 +13,7 @@ import scipy
 
 import longfat as lf
 from longfat.analysis.captures.explained import Direction
-from longfat.analysis.captures.replayed import Change
+from longfat.analysis.captures.replayed import Change, Replay
 from longfat.api import explanation_changes, explanation_replay, explanation_senders, explanation_workload
 from longfat.api import specification as real
 from longfat.api.explanation_losses import independent_losses
@@ -42,6 +42,16 @@ def test_of_equal_controllers_vegas_is_less_probable(lossy: Direction) -> None:
     found = explanation_senders.probabilities(lossy, {"vegas": lossy, "reno": lossy, "cubic": lossy})
     assert found["reno"] == found["cubic"] == pytest.approx(5 * found["vegas"])
     assert sum(found.values()) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("share", "problem", "is_clear"), [(0.97, None, True), (0.97, "2 times", False), (0.5, None, False)]
+)
+def test_a_controller_is_clear_if_its_simulation_fits(
+    share: float, problem: str | None, is_clear: bool
+) -> None:
+    controllers = {"cubic": share, "reno": 1 - share}
+    assert Replay(1.0, {}, controllers, problem=problem).is_controller_clear == is_clear
 
 
 def _changes(

@@ -54,8 +54,8 @@ class Replay:
 
     @property
     def is_controller_clear(self) -> bool:
-        """Whether one controller is more probable than all others together."""
-        return max(self.controllers.values(), default=0.0) > _CLEAR
+        """Whether one controller is more probable than all others together, and fits the capture."""
+        return self.problem is None and max(self.controllers.values(), default=0.0) > _CLEAR
 
     def document(self) -> dict[str, Any]:
         """Returns all figures as JSON values."""
