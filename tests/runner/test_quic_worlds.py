@@ -61,6 +61,8 @@ def test_emulated_hosts_carry_every_workload(workload: str, tmp_path: Path) -> N
 @pytest.mark.usefixtures("emulated")
 def test_early_data_takes_the_time_of_simulation(tmp_path: Path) -> None:
     requests = {"kind": "request-response", "requests": 6, "reconnect": True, "request_size": "400B"}
+    # Fits the packet that answers: sent later, it would wait for the pacer.
+    requests["response_size"] = "300B"
     path = {"rate": "10Mbit/s", "delay": "20ms"}
 
     def times(world: str, *, zero_rtt: bool) -> tuple[float, float]:

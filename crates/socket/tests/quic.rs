@@ -95,7 +95,7 @@ fn carries_a_file_over_loss_and_counts_retransmissions() {
 }
 
 #[test]
-fn a_client_answers_a_server_that_has_not_heard_of_its_close() {
+fn a_client_repeats_a_lost_close() {
     let path = r#"{"rate": "50Mbit/s", "delay": "2ms", "loss": "5%"}"#;
     for seed in 1..=20 {
         let statistics = transfer_with(&config(r#"{"kind": "quic"}"#), Some(path), 5000, seed);

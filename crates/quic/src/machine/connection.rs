@@ -129,8 +129,8 @@ impl Connection {
         self.streams.has_messages() || self.unreliable.is_some()
     }
 
-    /// Returns whether no late packet needs an answer any more. A client closes the connection, and answers packets of a server
-    /// that has not heard of it for three probe timeouts (RFC 9000, section 10.2.1); the server then sends nothing.
+    /// Returns whether this end may leave after the close. A client closes the connection and, if its CLOSE is lost, repeats it for
+    /// each packet of the server, for three probe timeouts (RFC 9000, section 10.2.1). A server sends nothing after the close.
     #[must_use]
     pub fn has_left(&self) -> bool {
         !self.is_client || self.inner.as_ref().is_none_or(|(_, inner)| inner.is_drained())

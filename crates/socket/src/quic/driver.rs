@@ -20,7 +20,7 @@ use crate::wait;
 
 /// Datagrams that leave before the next look for arrivals.
 const BURST: usize = 64;
-/// How long a server waits for the close of a client that has everything, and a client answers a server that has not heard of its close.
+/// How long a server waits for the close of a client that has everything, and at most how long a client repeats its close.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// The application of an end.
