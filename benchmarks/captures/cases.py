@@ -212,7 +212,7 @@ def path_change(draw: random.Random, controllers: tuple[str, ...]) -> Case:
 def receiver_stall(draw: random.Random, _: tuple[str, ...]) -> Case:
     rate, rtt = draw.choice([20, 50, 100]), draw.uniform(0.01, 0.08)
     made = path(rate, rtt, 200)
-    return Case(rtt, rate, tcp(""), made, program=programs.stalling(draw))
+    return Case(rtt, rate, tcp(""), made, program=programs.stalling(draw, rate))
 
 
 def delayed_acks(draw: random.Random, _: tuple[str, ...]) -> Case:

@@ -68,9 +68,10 @@ class Program:
     sysctls: tuple[str, ...] = ()
 
 
-def stalling(draw: random.Random) -> Program:
-    """Returns a receiver that stops reading for some seconds."""
+def stalling(draw: random.Random, rate_mbps: float) -> Program:
+    """Returns a receiver that stops reading for longer than the data takes without it."""
     before, pause = draw.randint(1, 4), draw.uniform(4, 8)
+    pause = max(pause, 1.5 * before * 4 * 8 / rate_mbps)
     return Program(
         _SENDING,
         (str(before * 4_000_000), "0"),

@@ -199,7 +199,7 @@ def test_slow_start_before_an_application_is_a_phase(tmp_path: Path) -> None:
 def test_confidence_is_that_of_the_place_of_the_capture(capture: Capture, tmp_path: Path) -> None:
     found = lf.explain(capture(explained.WINDOW), replay=False)
     shown = found.to_json()["explained"]["confidence"][explained.WINDOW]
-    assert (shown["right"], shown["named"], shown["word"]) == (32, 32, "high")
+    assert (shown["right"], shown["named"], shown["word"]) == (38, 38, "high")
     # At the receiver, losses by policers and bursts are reported as loss, too.
     file = tmp_path / "receiver.pcapng"
     protocol, path, workload = CASES[explained.POLICER]

@@ -260,8 +260,10 @@ impl Window {
         if self.has_lost && self.loss == Cause::Policer {
             return self.loss;
         }
-        if !self.has_lost && is_paced(before, slice, path) {
-            return Cause::Pacing;
+        if !self.has_lost
+            && let Some(cause) = rhythm(before, slice, path)
+        {
+            return cause;
         }
         // The ACKs of the last flight: what limited it lasts until then.
         let is_end = slices[place..]
@@ -331,10 +333,11 @@ fn is_flat(before: &[Slice], slice: &Slice, path: &PathFigures) -> bool {
         .is_some_and(|place| slice.flight <= before[place].flight + FLAT_SEGMENTS * u64::from(path.mss))
 }
 
-/// Whether the sender sends full segments at regular intervals, without growth: neither writes nor ACKs clock them.
-fn is_paced(before: &[Slice], slice: &Slice, path: &PathFigures) -> bool {
-    if path.position != Position::Sender || !is_flat(before, slice, path) {
-        return false;
+/// Names what makes the sender send full segments at regular intervals, without growth. The last segment of a write has
+/// PSH: if most have, the application writes them one by one, and a sender that paces a file sets it rarely.
+fn rhythm(before: &[Slice], slice: &Slice, path: &PathFigures) -> Option<Cause> {
+    if !is_flat(before, slice, path) {
+        return None;
     }
     let mut gaps = Gaps::default();
     let (mut packets, mut pushed, mut short) = (0, 0, 0);
@@ -345,7 +348,14 @@ fn is_paced(before: &[Slice], slice: &Slice, path: &PathFigures) -> bool {
         pushed += one.pushed;
         short += one.short;
     }
-    2 * pushed < packets && 4 * short < packets && gaps.are_even()
+    if 4 * short >= packets || !gaps.are_even() {
+        return None;
+    }
+    if 2 * pushed >= packets {
+        return Some(Cause::Application);
+    }
+    // Behind a bottleneck, the packets of any sender come at regular intervals.
+    (path.position == Position::Sender).then_some(Cause::Pacing)
 }
 
 /// Intervals and times by cause.

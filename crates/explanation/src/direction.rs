@@ -74,6 +74,8 @@ pub struct Direction {
     /// Bytes sent directly after an ACK, and all bytes sent while data was in flight.
     pub clocked: (u64, u64),
     delayed_acks: DelayedAcks,
+    /// Whether the peer has sent data since the last new segment.
+    is_asked: bool,
     /// Whether the last new segment was smaller than the maximum.
     is_short: bool,
     /// Packets of the sender, with large ones as several.
@@ -116,6 +118,7 @@ impl Default for Direction {
             lost: Vec::new(),
             clocked: (0, 0),
             delayed_acks: DelayedAcks::default(),
+            is_asked: false,
             is_short: false,
             segments: 0,
             last_any_ack: Instant::ZERO,
@@ -250,6 +253,7 @@ impl Direction {
     /// Takes data of the peer: an application that waited for a request has it now.
     pub fn requested(&mut self, time: Instant) {
         self.apply(time);
+        self.is_asked = true;
         self.delayed_acks.forget();
         if self.is_idle() && !self.is_blocked() && !self.is_finished {
             self.spend(State::Request, time);
@@ -552,7 +556,8 @@ impl Direction {
         let is_short = !packet.length.is_multiple_of(self.mss);
         self.is_short = packet.length < self.mss;
         let gap = time.saturating_since(self.last_data);
-        let is_gap = !was_idle && self.recovery.is_none() && !self.is_blocked();
+        let is_answer = std::mem::take(&mut self.is_asked);
+        let is_gap = !is_answer && self.recovery.is_none() && !self.is_blocked();
         self.next = end;
         self.totals.bytes += end - start;
         let in_flight = self.next.saturating_sub(self.acked);

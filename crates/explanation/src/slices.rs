@@ -83,7 +83,7 @@ pub struct Slice {
     pub packets: u32,
     /// See [`packets`](Self::packets).
     pub pushed: u32,
-    /// Times between new packets, without pauses.
+    /// Times between new packets, without those in which the peer sent data.
     pub gaps: Gaps,
 }
 

@@ -36,6 +36,7 @@ pub struct Packet {
     pub sequence: u32,
     pub acknowledgement: Option<u32>,
     pub is_syn: bool,
+    pub is_push: bool,
     pub length: usize,
 }
 
@@ -46,6 +47,7 @@ impl Packet {
             sequence,
             acknowledgement: Some(1),
             is_syn: false,
+            is_push: false,
             length,
         }
     }
@@ -56,6 +58,7 @@ impl Packet {
             sequence: 1,
             acknowledgement: Some(acknowledgement),
             is_syn: false,
+            is_push: false,
             length: 0,
         }
     }
@@ -72,6 +75,9 @@ impl Packet {
         );
         if self.is_syn {
             tcp = tcp.syn();
+        }
+        if self.is_push {
+            tcp = tcp.psh();
         }
         if let Some(number) = self.acknowledgement {
             tcp = tcp.ack(number);

@@ -156,3 +156,43 @@ fn a_step_of_the_rtt_is_a_change_of_the_path() {
 fn a_small_step_of_the_rtt_is_none() {
     assert!(explained(&flights(500_000, 22_000)).path.changes.is_empty());
 }
+
+/// Returns a handshake and full segments at regular intervals, captured at the sender: the ACK of each comes `rtt` µs later.
+fn regular(interval: u32, rtt: u32, is_push: bool) -> Vec<(u32, Packet)> {
+    let mut syn = Packet::data(0, 0);
+    (syn.is_syn, syn.acknowledgement) = (true, None);
+    let mut answer = Packet::ack(1);
+    (answer.is_syn, answer.sequence) = (true, 0);
+    let handshake = [(0, syn), (rtt, answer), (rtt, Packet::data(1, 0))];
+    let data = (0..400).flat_map(|number| {
+        let (sent, start) = (rtt + number * interval, 1 + number * 1448);
+        let mut data = Packet::data(start, 1448);
+        data.is_push = is_push;
+        [(sent, data), (sent + rtt, Packet::ack(start + 1448))]
+    });
+    let mut packets: Vec<(u32, Packet)> = handshake.into_iter().chain(data).collect();
+    packets.sort_by_key(|&(time, _)| time);
+    packets
+}
+
+#[test]
+fn writes_at_regular_intervals_are_the_application() {
+    // Closer than a sixteenth of the RTT, shortly after each ACK, once per RTT, and after each ACK of the last one.
+    for (interval, rtt) in [(1900, 18_600), (5900, 36_200), (40_000, 39_000), (25_400, 18_000)] {
+        let found = explained(&regular(interval, rtt, true));
+        let time = f64::from(399 * interval + rtt) / 1e6;
+        let spent = time_of(&found, Cause::Application);
+        assert!(
+            spent > 0.8 * time,
+            "{interval} µs: {spent} of {time} s {:?}",
+            found.causes
+        );
+    }
+}
+
+#[test]
+fn a_file_at_regular_intervals_is_paced() {
+    let found = explained(&regular(1900, 18_600, false));
+    assert!(time_of(&found, Cause::Pacing) > 0.6 * 0.76, "{:?}", found.causes);
+    assert!(time_of(&found, Cause::Application) < 0.05);
+}
