@@ -226,7 +226,9 @@ def explain_capture(path: str | None, on_progress: Callable[[int], bool | None])
     `explanation::report::CaptureReport`. OSError if reading fails, ValueError for another format.
     """
 
-def capture_sequence(path: str, sender: str, receiver: str, frames: tuple[int, int], most: int) -> str:
+def capture_sequence(
+    path: str, sender: str, receiver: str, frames: tuple[int, int], interface: int, most: int
+) -> str:
     """Reads the packets of one direction of a connection of a capture, for a graph of sequence numbers.
 
     `frames` are the first and last frame of the connection. Of more than about `most` marks, repetitions

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -140,6 +141,27 @@ def test_changes_that_depend_on_an_unknown_rate_have_no_prediction(tmp_path: Pat
     # Without losses or with BBR, the transfer would take what the rate allows.
     assert {"BBRv1", "no random loss"} <= set(unknown)
     assert not {one.name for one in changes} & set(unknown)
+
+
+def test_a_window_is_simulated_over_a_faster_link_than_it_shows(tmp_path: Path) -> None:
+    # 19 kB per 60 ms are 2.6 of 20 Mbit/s: over a link of 3.2 Mbit/s, they would take 48 ms more.
+    file, model = tmp_path / "window.pcapng", tmp_path / "model.toml"
+    path = {"rate": "20Mbit/s", "delay": "30ms", "queue": "100pkt"}
+    small = {**CUBIC, "receive_buffer": "30kB"}
+    lf.trace(small, path, "2MB", pcapng=file, snap=96, samples=False)
+    found = lf.explain(file)
+    assert found.replay is not None
+    assert found.one is not None
+    assert (found.one.path["rate_bps"], found.replay.rate_from) == (None, "faster")
+    durations = {change.name: change.duration for change in found.replay.changes}
+    metrics = lf.trace(small, {**path, "delay": "15ms"}, "2MB", samples=False).metrics
+    (expected,) = (one["completion_s"] for one in metrics.values())
+    assert durations["half the RTT"].value == pytest.approx(expected, rel=0.05)
+    assert "no limit by windows" in found.replay.unknown
+    found.write_model(model)
+    read = tomllib.loads(model.read_text(encoding="utf-8"))["path"]
+    assert "rate" not in read
+    assert float(read["delay"].removesuffix("ms")) == pytest.approx(30, rel=0.03)
 
 
 @pytest.mark.slow

@@ -8,8 +8,14 @@ use crate::direction::Direction;
 use crate::handshake::Handshake;
 use crate::multipath::Subflow;
 use crate::packet::TcpPacket;
+use crate::round_trips::Position;
 use crate::tallies::{Analysis, InitialRtt};
 use crate::turns::{Said, Turns};
+
+/// Further interfaces of a connection that are followed.
+const MOST_OTHERS: usize = 3;
+/// Data of the first interface in relation to that of another one that has captured the whole connection.
+const WHOLE: f64 = 1.1;
 
 /// One end of a connection, with the data that it sends.
 #[derive(Debug, Default)]
@@ -35,6 +41,8 @@ pub struct Connection {
     pub stream: usize,
     /// Interface whose packets it has: that of the first one.
     pub interface: u32,
+    /// The same connection as other interfaces captured it, as in a file with both hosts.
+    pub others: Vec<Connection>,
     /// Addresses of both ends.
     pub addresses: [SocketAddr; 2],
     /// Both ends.
@@ -68,6 +76,7 @@ impl Connection {
         Self {
             stream,
             interface: packet.interface,
+            others: Vec::new(),
             addresses,
             sides: [Side::default(), Side::default()],
             handshake: Handshake::default(),
@@ -84,6 +93,11 @@ impl Connection {
     /// Returns the bytes of data of both ends, without repetitions.
     pub fn bytes(&self) -> u64 {
         self.sides.iter().map(|side| side.direction.totals.bytes).sum()
+    }
+
+    /// Returns the packets of both ends.
+    pub fn packets(&self) -> u64 {
+        self.sides.iter().map(|side| side.direction.totals.packets).sum()
     }
 
     /// Whether a packet starts another connection between the same ports, by Wireshark's rule: a SYN with another number.
@@ -125,8 +139,12 @@ impl Connection {
         self.initial_rtt.packet(packet);
     }
 
-    /// Takes a packet.
+    /// Takes a packet. Two places of the path would look like one with every packet twice, so each interface counts apart.
     pub fn packet(&mut self, packet: &TcpPacket) {
+        if packet.interface != self.interface {
+            self.elsewhere(packet);
+            return;
+        }
         let from = self.sender(packet);
         self.last = (packet.time, packet.number);
         self.opening(packet, from);
@@ -213,10 +231,40 @@ impl Connection {
         }
     }
 
+    fn elsewhere(&mut self, packet: &TcpPacket) {
+        let known = self.others.iter_mut().find(|one| one.interface == packet.interface);
+        if let Some(other) = known {
+            other.packet(packet);
+        } else if self.others.len() < MOST_OTHERS {
+            let mut other = Self::starting_with(packet, self.stream);
+            other.packet(packet);
+            self.others.push(other);
+        }
+    }
+
     /// Ends the capture.
     pub fn end(&mut self) {
         for side in &mut self.sides {
             side.direction.end();
         }
+    }
+
+    /// Returns the connection as the interface at the sender of most data captured it; by default, the first interface.
+    /// What limits a sender shows best there.
+    pub fn at_sender(mut self) -> Self {
+        let others = std::mem::take(&mut self.others);
+        if self.is_at_sender() {
+            return self;
+        }
+        let bytes = self.bytes();
+        let best = others
+            .into_iter()
+            .find(|other| other.is_at_sender() && WHOLE * other.bytes() as f64 >= bytes as f64);
+        best.unwrap_or(self)
+    }
+
+    fn is_at_sender(&self) -> bool {
+        let larger = self.sides.iter().max_by_key(|side| side.direction.totals.bytes);
+        larger.is_some_and(|side| side.direction.round_trips.position() == Position::Sender)
     }
 }

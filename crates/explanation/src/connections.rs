@@ -35,7 +35,7 @@ pub struct Others {
     pub other: u64,
     /// Frames that cannot be read.
     pub unreadable: u64,
-    /// TCP packets of a connection that another interface captured first, as in a file with both hosts.
+    /// TCP packets of a connection that another interface shows better, as in a file with both hosts.
     pub other_interfaces: u64,
 }
 
@@ -95,13 +95,9 @@ impl Connections {
         let (a, b) = (packet.source, packet.destination);
         let key = if a <= b { (a, b) } else { (b, a) };
         if let Some(connection) = self.active.get_mut(&key) {
-            // Two places of the path would look like one with every packet twice.
-            let is_next = connection.is_followed_by(packet);
-            if connection.interface != packet.interface && !(connection.is_closed && is_next) {
-                self.others.other_interfaces += 1;
-                return;
-            }
-            if !is_next {
+            // Another interface may see the start of a connection late.
+            let is_elsewhere = connection.interface != packet.interface && !connection.is_closed;
+            if is_elsewhere || !connection.is_followed_by(packet) {
                 connection.packet(packet);
                 return;
             }
@@ -134,7 +130,10 @@ impl Connections {
         rest.into_iter().map(|(_, one)| one)
     }
 
-    fn finish(&mut self, mut connection: Box<Connection>) {
+    fn finish(&mut self, connection: Box<Connection>) {
+        let captured: u64 = connection.others.iter().chain([&*connection]).map(Connection::packets).sum();
+        let mut connection = Box::new(connection.at_sender());
+        self.others.other_interfaces += captured - connection.packets();
         connection.end();
         self.all.push(connection);
         if self.all.len() >= 2 * MOST_KEPT {
@@ -149,11 +148,7 @@ impl Connections {
         for one in self.all.drain(MOST_KEPT.min(self.all.len())..) {
             self.omitted.connections += 1;
             self.omitted.bytes += one.bytes();
-            self.omitted.packets += one
-                .sides
-                .iter()
-                .map(|side| side.direction.totals.packets)
-                .sum::<u64>();
+            self.omitted.packets += one.packets();
         }
     }
 }

@@ -50,6 +50,8 @@ pub struct ConnectionReport {
     pub duration_s: f64,
     /// First and last frame.
     pub frames: (u64, u64),
+    /// Number of the interface that captured it, from 0.
+    pub interface: u32,
     /// Whether the capture has the handshake.
     pub has_handshake: bool,
     /// Duration of the handshake.
@@ -183,6 +185,7 @@ impl ConnectionReport {
             start_s: origin.as_secs_f64(),
             duration_s: connection.last.0.saturating_since(origin).as_secs_f64(),
             frames: (connection.first.1, connection.last.1),
+            interface: connection.interface,
             has_handshake: span.is_some(),
             handshake_s: span.map(|(start, end)| end.saturating_since(start).as_secs_f64()),
             repeated_syns: connection.handshake.repeated,

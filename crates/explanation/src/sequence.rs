@@ -18,6 +18,8 @@ pub struct Chosen {
     pub receiver: SocketAddr,
     /// First and last frame of the connection.
     pub frames: (u64, u64),
+    /// Interface that captured it.
+    pub interface: u32,
 }
 
 /// What a mark of the graph shows.
@@ -70,7 +72,9 @@ pub fn sequence(file: &mut CaptureFile, chosen: Chosen, most: usize) -> Result<V
         if frame.number < chosen.frames.0 {
             continue;
         }
-        if let Parsed::Tcp(packet) = parse(&frame) {
+        if let Parsed::Tcp(packet) = parse(&frame)
+            && packet.interface == chosen.interface
+        {
             let ends = (packet.source, packet.destination);
             if ends == (chosen.sender, chosen.receiver) {
                 graph.sent(&packet);

@@ -4,6 +4,7 @@ use std::io::Cursor;
 
 use explanation::causes::Cause;
 use explanation::report::CaptureReport;
+use explanation::round_trips::Position;
 use explanation::{CaptureFile, Connections};
 
 use crate::captures::{Order, Packet, enhanced, interface, pcap, section};
@@ -70,6 +71,56 @@ fn a_capture_of_both_hosts_has_each_connection_once() {
         (client.packets, client.bytes, client.repeated_packets),
         (10, 1000, 0)
     );
+}
+
+#[test]
+fn a_capture_of_both_hosts_is_that_of_the_sender() {
+    let order = Order::Little;
+    let way = 20_000;
+    // The client opens the connection and is captured first; the server sends the data.
+    let mut syn = Packet::data(0, 0);
+    (syn.is_syn, syn.acknowledgement) = (true, None);
+    let mut answer = Packet::ack(1);
+    (answer.is_syn, answer.sequence) = (true, 0);
+    let mut frames = vec![
+        (0, 0, syn),
+        (way, 1, syn),
+        (way, 1, answer),
+        (2 * way, 0, answer),
+        (2 * way, 0, Packet::data(1, 0)),
+        (3 * way, 1, Packet::data(1, 0)),
+    ];
+    for number in 0..50_u32 {
+        let sent = 3 * way + u64::from(number) * 1000;
+        let mut data = Packet::ack(1);
+        (data.sequence, data.length) = (1 + number * 1000, 1000);
+        let mut ack = Packet::data(1, 0);
+        ack.acknowledgement = Some(data.sequence + 1000);
+        frames.extend([
+            (sent, 1, data),
+            (sent + way, 0, data),
+            (sent + way, 0, ack),
+            (sent + 2 * way, 1, ack),
+        ]);
+    }
+    frames.sort_by_key(|&(time, interface, _)| (time, interface));
+    let mut file = [section(order), interface(order, 1, &[]), interface(order, 1, &[])].concat();
+    for (time, interface, packet) in &frames {
+        file.extend(enhanced(order, *interface, *time, &packet.ethernet()));
+    }
+    let mut file = CaptureFile::open(Cursor::new(file)).expect("capture");
+    let found = Connections::read(&mut file, |_| true).expect("read");
+    let report = CaptureReport::of(&file, &found);
+    let [one] = &report.connections[..] else {
+        panic!("{} connections", report.connections.len());
+    };
+    assert_eq!(
+        (one.interface, one.stream, report.others.other_interfaces),
+        (1, 0, 103)
+    );
+    let server = &one.directions[1];
+    assert_eq!((server.bytes, server.path.position), (50_000, Position::Sender));
+    assert!((server.path.base_rtt_s.unwrap_or_default() - 0.04).abs() < 1e-6);
 }
 
 /// Returns the data of the client in a capture of packets, each with its time in microseconds.

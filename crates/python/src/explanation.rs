@@ -124,12 +124,14 @@ pub fn capture_sequence(
     sender: &str,
     receiver: &str,
     frames: (u64, u64),
+    interface: u32,
     most: usize,
 ) -> PyResult<String> {
     let chosen = Chosen {
         sender: sender.parse().map_err(wrong)?,
         receiver: receiver.parse().map_err(wrong)?,
         frames,
+        interface,
     };
     py.detach(|| {
         let input = File::open(&path).map_err(|error| PyOSError::new_err(plain(&error)))?;

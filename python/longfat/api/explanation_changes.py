@@ -62,7 +62,7 @@ Some lengths let the last packets of slow start overflow the queue, which takes 
 """
 _CERTAIN = 5
 """Trials if the controller is known and nothing is lost at random."""
-_FASTER = 10
+FASTER = 10.0
 """The rate of the link if it is unknown, as a multiple of what it has carried: nearly unlimited."""
 _SAME = 0.1
 """Relative difference of durations up to which an unknown rate does not matter."""
@@ -85,7 +85,7 @@ class _Trial:
 class _Job:
     """A change in a trial.
 
-    `is_faster`: the link has a higher rate than it has carried. `is_random`: other packets are lost than in
+    `is_other`: the link has another rate that the capture allows. `is_random`: other packets are lost than in
     the capture.
     """
 
@@ -93,7 +93,7 @@ class _Job:
     trial: _Trial
     protocol: Mapping[str, Any]
     path: Mapping[str, Any]
-    is_faster: bool = False
+    is_other: bool = False
     is_random: bool = False
 
 
@@ -108,8 +108,12 @@ def simulated(
     path: Mapping[str, Any],
     trials: int,
     show: Show,
+    other_rate: float = FASTER,
 ) -> tuple[tuple[Change, ...], tuple[str, ...]]:
-    """Returns the changes with durations, and the names of those that depend on the unknown link rate."""
+    """Returns the changes with durations, and the names of those that depend on the unknown link rate.
+
+    These take another time if the rate of the path is multiplied by `other_rate`.
+    """
     names = _names(one, protocols, probabilities, path)
     rates = 1 if one.path["rate_bps"] else 2
     packets = max(one.bytes / one.path["mss"], 1.0)
@@ -129,16 +133,19 @@ def simulated(
                 _CHANGES[name](tcp, changed)
                 jobs.append(_Job(name, trial, tcp, changed, is_random=is_random))
                 if rates == 2 and not is_random:
-                    fast = {**changed, "rate": _scaled(changed["rate"], "Mbit/s", _FASTER)}
-                    jobs.append(_Job(name, trial, tcp, fast, is_faster=True))
+                    scaled = {**changed, "rate": _scaled(changed["rate"], "Mbit/s", other_rate)}
+                    jobs.append(_Job(name, trial, tcp, scaled, is_other=True))
     results: dict[tuple[str, bool, bool], list[_Metrics]] = {}
     for job, measured in zip(jobs, _results(jobs, workload, show), strict=True):
-        results.setdefault((job.name, job.is_faster, job.is_random), []).append(measured)
+        results.setdefault((job.name, job.is_other, job.is_random), []).append(measured)
     found, unknown = [], []
+    if rates == 2 and any(_BUFFERS & set(one) for one in protocols.values()):
+        unknown.append(_WINDOWS)
     for name in names:
         trials_of = results[name, False, False]
         duration = _interval(trials_of)
-        if rates == 2 and not _interval(results[name, True, False]).value > duration.value * (1 - _SAME):
+        other = _interval(results[name, True, False]).value if rates == 2 else duration.value
+        if rates == 2 and not abs(other / duration.value - 1) <= _SAME:
             unknown.append(name)
         elif not math.isnan(duration.value):
             others = _interval(results.get((name, False, True), trials_of))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from longfat.analysis.captures import explained
-from longfat.analysis.captures.replayed import Replay
+from longfat.analysis.captures.replayed import CAPTURE, FASTER, PEAK, Replay
 from longfat.analysis.forecast import prediction_interval
 from longfat.api import explanation_changes
 from longfat.api import explanation_senders as senders
@@ -105,34 +105,70 @@ def replay(one: Direction, trials: int, show: Show) -> Replay:
         return replace(made, problem=problem)
     show("simulation of the sender")
     protocols = {name: protocol_model(one, name) for name in CONTROLLERS}
-    paths = [path]
-    if data["kind"] != "file":
-        # Messages with pauses can hide the rate: the largest one that was seen may be that of the link.
-        paths += [fastest] if (fastest := path_model(one, one.path["peak_bps"])) != path else []
-    for tried in paths:
+    tried: list[_Attempt] = []
+    for source, multiple, model in _paths(one, path, data):
         # With the losses of the capture, and without random ones, all trials are alike.
-        found = senders.simulated(protocols, same_losses(one, tried), data, one)
+        found = senders.simulated(protocols, same_losses(one, model), data, one)
         controllers = senders.probabilities(one, found)
-        best = max(controllers, key=lambda name: controllers[name], default=None)
-        if best is None:
+        if not controllers:
             return made
+        best = max(controllers, key=lambda name: controllers[name])
         simulated = found[best].document["duration_s"]
-        duration = prediction_interval([simulated] * 2, explanation_changes.MODEL_ERROR)
-        made = replace(
-            made,
-            model=tried,
-            controllers=controllers,
-            simulated=duration,
-            is_rate_peak=tried is not path,
-            messages=len(data.get("objects", [None])),
-        )
-        if abs(simulated / captured - 1) <= REPRODUCED:
-            changes, unknown = explanation_changes.simulated(
-                one, data, protocols, controllers, tried, trials, show
-            )
-            return replace(made, changes=changes, unknown=unknown)
-    text = f"the simulation takes {simulated / captured:.2f} times as long as the capture"
-    return replace(made, problem=text)
+        tried.append(_Attempt(source, multiple, model, controllers, simulated, simulated / captured))
+        if source != FASTER and tried[-1].fits:
+            break
+    nearest = min(tried, key=lambda one: abs(one.ratio - 1))
+    made = replace(
+        made,
+        model=nearest.path,
+        controllers=nearest.controllers,
+        simulated=prediction_interval([nearest.simulated] * 2, explanation_changes.MODEL_ERROR),
+        rate_from=nearest.source,
+        messages=len(data.get("objects", [None])),
+    )
+    if not nearest.fits:
+        text = f"the simulation takes {nearest.ratio:.2f} times as long as the capture"
+        return replace(made, problem=text)
+    slowest = next(attempt for attempt in tried if attempt.fits)
+    other = slowest.multiple / nearest.multiple if nearest.source == FASTER else explanation_changes.FASTER
+    changes, unknown = explanation_changes.simulated(
+        one, data, protocols, nearest.controllers, nearest.path, trials, show, other_rate=other
+    )
+    return replace(made, changes=changes, unknown=unknown)
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """A simulation over a path, whose rate has a source and is a multiple of what was captured."""
+
+    source: str
+    multiple: float
+    path: dict[str, Any]
+    controllers: Mapping[str, float]
+    simulated: float
+    """Duration in s with the nearest controller."""
+    ratio: float
+    """The same in relation to the capture."""
+
+    @property
+    def fits(self) -> bool:
+        """Whether the simulation reproduces the capture."""
+        return abs(self.ratio - 1) <= REPRODUCED
+
+
+def _paths(
+    one: Direction, path: dict[str, Any], data: Mapping[str, Any]
+) -> Iterator[tuple[str, float, dict[str, Any]]]:
+    """Returns the paths to try with the sources of their rates and multiples of them, slowest first."""
+    peak = one.path["peak_bps"]
+    yield CAPTURE, 1.0, path
+    # Messages with pauses can hide the rate: the largest one that was seen may be that of the link.
+    if data["kind"] != "file" and (fastest := path_model(one, peak)) != path:
+        yield PEAK, 1.0, fastest
+    # A transfer that never fills the link shows only the least rate that it has.
+    if not one.path["rate_bps"]:
+        for multiple in (2.0, 4.0, explanation_changes.FASTER):
+            yield FASTER, multiple, path_model(one, peak * multiple)
 
 
 def _unsuitable(one: Direction, data: Mapping[str, Any]) -> str | None:

@@ -16,6 +16,7 @@ from longfat.analysis.captures.phases import Phase
 from longfat.analysis.captures.replayed import Replay
 from longfat.api import explanation_replay
 from longfat.presentation.displayed import Displayed, TextTable
+from longfat.presentation.formatting import quantity
 from longfat.presentation.measured import explanation_others, explanation_text
 from longfat.system.parameters import ParameterError
 from longfat.system.progress import watching
@@ -167,9 +168,8 @@ class Explanation(Displayed):
         if self.capture is None:
             return one
         sender, receiver = one.ends
-        text = _native.capture_sequence(
-            str(self.capture), sender, receiver, tuple(one.connection["frames"]), MOST_MARKS
-        )
+        frames, interface = tuple(one.connection["frames"]), one.connection["interface"]
+        text = _native.capture_sequence(str(self.capture), sender, receiver, frames, interface, MOST_MARKS)
         return replace(one, document={**one.document, "packets": json.loads(text)})
 
     def write_model(self, file: str | File) -> None:
@@ -180,11 +180,19 @@ class Explanation(Displayed):
 
         if self.one is None:
             raise ValueError(f"{file}: the capture has no TCP connection")
-        tables = {"path": explanation_replay.path_model(self.one)}
+        one, path = self.one, explanation_replay.path_model(self.one)
         lines = [f"# {self.title}"]
-        if explanation_replay.is_queue_assumed(self.one):
+        if not one.path["rate_bps"]:
+            least = path.pop("rate")
+            lines.append(
+                f"# The rate of the link is unknown, at least {least}. Without a rate it is unlimited."
+            )
+        if memory := explanation_replay.protocol_model(one, "").get("receive_buffer"):
+            window = quantity(one.path["window"], "B")
+            lines.append(f'# The window is at most {window}: receive_buffer = "{memory}" of a protocol.')
+        if "queue" in path and explanation_replay.is_queue_assumed(one):
             lines.append("# The queue is assumed: no loss by a full queue shows its size.")
-        write_whole(File(file), "\n".join([*lines, tomli_w.dumps(tables)]).encode())
+        write_whole(File(file), "\n".join([*lines, tomli_w.dumps({"path": path})]).encode())
 
 
 def explain(

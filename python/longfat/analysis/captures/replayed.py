@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from longfat.results.run import Interval
 
 
+CAPTURE, PEAK, FASTER = "capture", "peak", "faster"
+"""The rate of the capture, the largest one of a round trip, and a multiple of it."""
 _CLEAR = 0.5
 """Probability above which a controller is named as the sender's."""
 
@@ -31,9 +33,9 @@ class Replay:
     simulation, or why there are no changes. `simulated` is that with the nearest controller.
     `unknown` names the changes without a prediction because their durations depend on the rate of the
     bottleneck, which the capture does not show. `is_queue_assumed` states that no loss shows the size of the
-    bottleneck's queue, and `is_rate_peak` that the rate of the model is the largest one that was seen: the
-    usual one does not reproduce the capture. `messages` is the number of messages of the sender, which the
-    peer answers or pauses follow; 1 for a file.
+    bottleneck's queue. `rate_from` is where the rate of the model comes from: others than `CAPTURE` are
+    tried if the simulation does not take as long as the capture. `messages` is the number of messages of the
+    sender, which the peer answers or pauses follow; 1 for a file.
     """
 
     captured: float
@@ -44,7 +46,7 @@ class Replay:
     unknown: tuple[str, ...] = ()
     problem: str | None = None
     is_queue_assumed: bool = False
-    is_rate_peak: bool = False
+    rate_from: str = CAPTURE
     messages: int = 1
 
     @property
@@ -67,7 +69,7 @@ class Replay:
             "unknown": list(self.unknown),
             "model": dict(self.model),
             "is_queue_assumed": self.is_queue_assumed,
-            "is_rate_peak": self.is_rate_peak,
+            "rate_from": self.rate_from,
             "messages": self.messages,
             "changes": [
                 {"name": one.name, "duration_s": one.duration.to_json(), "rtt_p50_s": one.rtt}

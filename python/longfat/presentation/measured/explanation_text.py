@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from longfat.analysis.captures import confidence, explained
 from longfat.analysis.captures.explained import Direction
 from longfat.analysis.captures.phases import phases
+from longfat.analysis.captures.replayed import FASTER, PEAK
 from longfat.presentation import names
 from longfat.presentation.formatting import DASH, digits, quantity
 from longfat.presentation.measured.estimates import with_bounds
@@ -138,7 +139,8 @@ def path(one: Direction) -> str:
         rate = quantity(one.on_wire(figures["rate_bps"]), "bit/s")
         parts.append(f"bottleneck {rate} ({_RATE_SOURCES[figures['rate_from']]})")
     else:
-        parts.append(f"bottleneck not reached (at least {quantity(figures['peak_bps'], 'bit/s')})")
+        least = quantity(one.on_wire(figures["peak_bps"]), "bit/s")
+        parts.append(f"bottleneck not reached (at least {least})")
     parts.append(f"{_percent(figures['repeated_share'])} retransmitted")
     parts.append(f"captured {_POSITIONS[figures['position']]}")
     return "Path: " + "; ".join(parts)
@@ -176,7 +178,8 @@ def replayed(replay: Replay) -> list[str]:
         shown = ", ".join(
             f"{names.protocol(name)} {_percent(part)}" for name, part in ranked[:3] if part >= 0.01
         )
-        found.append(f"Sender: {'probably' if replay.is_controller_clear else 'not certain:'} {shown}")
+        certainty = "not certain:" if replay.problem is None else "not certain, as no simulation fits:"
+        found.append(f"Sender: {'probably' if replay.is_controller_clear else certainty} {shown}")
     if replay.problem is not None:
         return [*found, f"No predictions: {replay.problem}"]
     if replay.simulated is None:
@@ -185,15 +188,17 @@ def replayed(replay: Replay) -> list[str]:
     basis = f"nearest of {len(replay.controllers)} controllers"
     if replay.messages > 1:
         basis += f", {replay.messages} messages with their pauses"
-    if replay.is_rate_peak:
+    if replay.rate_from == PEAK:
         basis += f", largest rate that was seen, {replay.model['rate']}"
+    elif replay.rate_from == FASTER:
+        basis += f", a faster link than was seen, {replay.model['rate']}"
     if replay.is_queue_assumed:
         basis += f", assumed queue of {replay.model['queue']}"
     text = f"Simulated: {simulated} s (captured {digits(replay.captured)} s; {basis})."
     found += [f"{text} With changes:", *changes(replay).lines()] if replay.changes else [text]
     if replay.unknown:
-        rate = f"the capture shows only that the link has {replay.model['rate']} or more"
-        found.append(f"No predictions for {', '.join(replay.unknown)}: {rate}")
+        text = "they depend on the rate of the link, of which the capture shows only a lower bound"
+        found.append(f"No predictions for {', '.join(replay.unknown)}: {text}")
     return found
 
 
@@ -217,8 +222,8 @@ def notes(found: Mapping[str, Any], one: Direction | None) -> list[str]:
         lines.append(f"{others['unreadable']} of {found['frames']} frames could not be read")
     if others["other_interfaces"]:
         lines.append(
-            f"{others['other_interfaces']} packets of further interfaces are left out: a connection is seen "
-            "where its first packet was"
+            f"{others['other_interfaces']} packets of further interfaces are left out: a connection counts "
+            "where its sender was captured"
         )
     if one is not None:
         if one.document["unseen_bytes"]:

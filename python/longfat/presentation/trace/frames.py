@@ -54,13 +54,12 @@ def queues(traces: Sequence[Trace]) -> pl.DataFrame:
 
 
 def _events(rows: list[dict[str, Any]]) -> pl.DataFrame:
-    columns: dict[str, list[Any]] = {name: [row.get(name) for row in rows] for name in EVENTS}
-    columns["sack"] = [
-        " ".join(f"{low}-{high}" for low, high in blocks or ()) or None for blocks in columns["sack"]
-    ]
-    for name in ("retransmission", "marked"):
-        columns[name] = [bool(value) for value in columns[name]]
-    return pl.DataFrame(columns, schema=EVENTS)
+    found = pl.from_dicts(rows, schema={**EVENTS, "sack": pl.List(pl.List(pl.Int64))})
+    low, high = (pl.element().list.get(place).cast(pl.String) for place in (0, 1))
+    blocks = pl.col("sack").list.eval(pl.concat_str(low, high, separator="-")).list.join(" ")
+    return found.with_columns(
+        pl.when(blocks != "").then(blocks).alias("sack"), pl.col("retransmission", "marked").fill_null(False)
+    )
 
 
 def _sampled(traces: Sequence[Trace], key: str, columns: Sequence[str]) -> pl.DataFrame:
