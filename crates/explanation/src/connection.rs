@@ -232,7 +232,10 @@ impl Connection {
     }
 
     fn elsewhere(&mut self, packet: &TcpPacket) {
-        let known = self.others.iter_mut().find(|one| one.interface == packet.interface);
+        let known = self
+            .others
+            .iter_mut()
+            .find(|one| one.interface == packet.interface);
         if let Some(other) = known {
             other.packet(packet);
         } else if self.others.len() < MOST_OTHERS {

@@ -131,7 +131,12 @@ impl Connections {
     }
 
     fn finish(&mut self, connection: Box<Connection>) {
-        let captured: u64 = connection.others.iter().chain([&*connection]).map(Connection::packets).sum();
+        let captured: u64 = connection
+            .others
+            .iter()
+            .chain([&*connection])
+            .map(Connection::packets)
+            .sum();
         let mut connection = Box::new(connection.at_sender());
         self.others.other_interfaces += captured - connection.packets();
         connection.end();

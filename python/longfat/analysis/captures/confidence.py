@@ -28,7 +28,7 @@ CAPTURES: dict[str, dict[str, tuple[int, int]]] = {
     "sender": {
         explained.BANDWIDTH: (42, 42),
         explained.WINDOW: (38, 38),
-        explained.LOSS: (41, 42),
+        explained.LOSS: (57, 58),
         explained.LATENCY: (38, 38),
         explained.APPLICATION: (46, 46),
         explained.BUFFERBLOAT: (42, 42),
