@@ -337,6 +337,7 @@ def test_commands(bundled: Path, tmp_path: Path, cli: Cli) -> None:
         (["reproduce", bundled], "--allow-code: "),
         (["reproduce", tmp_path / "none.zip"], "No such file"),
         (["bundle", tmp_path], "is not the folder of a run"),
+        (["bundle", "."], "is not the folder of a run"),
     ):
         refused = cli(*words, ok=False)
         assert refused.returncode in (1, 2)

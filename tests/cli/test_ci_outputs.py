@@ -141,16 +141,19 @@ def test_compare_reports_changed_cells(cli: Cli, tmp_path: Path) -> None:
     assert same.returncode == 0
     assert "0 of 1 cells changed" in same.stdout
     assert "bit-identical" in same.stdout
+    assert "The studies differ" not in same.stdout
     summary = tmp_path / "changes.md"
     arguments = ("compare", tmp_path / "before", tmp_path / "after", "--metric", "goodput")
     changed = cli(*arguments, "--fail-on-change", "--summary", summary, ok=False)
     assert changed.returncode == 3
     assert "1 of 1 cells changed: 1 of 1 comparisons" in changed.stdout
+    assert "The studies differ: path.loss 1% → 4%" in changed.stdout
     assert "| sim, gbn | Goodput |" in summary.read_text()
     document = json.loads(cli(*arguments, "--json").stdout)
     (one,) = document["comparisons"]
     assert (one["outcome"], one["n"], document["confidence_of_each"]) == ("lower", 5, 0.95)
     assert one["ratio"]["high"] < 1
+    assert document["settings"] == [{"key": "path.loss", "first": "1%", "second": "4%"}]
     unknown = cli(*arguments, "--metric", "gooput", ok=False)
     assert unknown.returncode == 2
     assert "gooput" in unknown.stderr

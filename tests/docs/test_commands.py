@@ -66,10 +66,14 @@ def commands(text: str) -> list[str]:
 
 
 def quick(command: str) -> str:
-    """Returns the command, with `--quick` if it runs a built-in study."""
+    """Returns the command, with `--quick` if it runs a built-in study, and with that run if it draws one."""
     words = shlex.split(command, comments=True)
-    is_study = len(words) > 2 and words[1] == "run" and words[2] in builtin()
-    return f"{command.partition(' #')[0]} --quick" if is_study and "--quick" not in words else command
+    if len(words) < 3 or words[2] not in builtin():
+        return command
+    if words[1] == "chart":
+        return command.replace(words[2], f"runs/{words[2]}-quick", 1)
+    is_whole = words[1] == "run" and "--quick" not in words
+    return f"{command.partition(' #')[0]} --quick" if is_whole else command
 
 
 def outputs(text: str) -> Iterator[tuple[str, list[str]]]:

@@ -20,11 +20,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from longfat.analysis import grid
 from longfat.analysis.relations import Family
 from longfat.analysis.statistics import CONFIDENCE, mean_difference, paired, ratio, unpaired
+from longfat.analysis.study_differences import differences
 from longfat.results.run import Interval, known
 from longfat.study.worlds import VIRTUAL
 
@@ -85,6 +86,7 @@ class RunComparison:
     has, `too_few` those with too few trials for a comparison in one run, and `unknown` those whose mean is
     unknown in the first run, since requests were unanswered or flows incomplete. `only_first` and
     `only_second` are the cells that one run lacks. `is_paired` states that both runs have the same seed.
+    `settings` are the keys in which their studies differ, with both values.
     """
 
     changes: tuple[Change, ...]
@@ -96,6 +98,7 @@ class RunComparison:
     only_second: tuple[Cell, ...]
     level: float
     is_paired: bool
+    settings: tuple[tuple[str, Any, Any], ...] = ()
 
     @property
     def changed(self) -> tuple[Change, ...]:
@@ -141,6 +144,7 @@ class RunComparison:
             "changed": self.is_changed,
             "only_first": [_named(cell) for cell in self.only_first],
             "only_second": [_named(cell) for cell in self.only_second],
+            "settings": [{"key": key, "first": a, "second": b} for key, a, b in self.settings],
         }
 
 
@@ -201,6 +205,7 @@ def compare(first: RunResult, second: RunResult, metrics: Sequence[str] = ()) ->
         only_second=tuple(other[key].cell for key in other if key not in one),
         level=level,
         is_paired=is_paired,
+        settings=differences(first.study, second.study),
     )
 
 

@@ -292,7 +292,7 @@ def _ours(entry: Location) -> bool:
 
 def quick_folder(folder: Location) -> Location:
     """Returns the folder of the run with `--quick` beside this one."""
-    return folder.with_name(f"{folder.name}-quick")
+    return folder.parent / f"{folder.name}-quick"
 
 
 def describe(folder: Location) -> dict[str, Any]:

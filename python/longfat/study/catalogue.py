@@ -29,6 +29,10 @@ def find(text: str) -> Path:
         return known[text]
     if is_folder(path):
         raise StudyError(text, [Problem("", "is a folder; give a study file (*.toml)")])
+    if text.startswith("lesson="):
+        raise StudyError(
+            text, [Problem("", "is a scene of longfat explore; docs/learn has the study of the lesson")]
+        )
     near = nearest(text, known)
     hint = f'did you mean "{near}"?' if near else "`longfat list studies` prints the built-in ones"
     raise StudyError(_shown(text), [Problem("", f"is neither a file nor a built-in study; {hint}")])

@@ -60,8 +60,8 @@ pub(super) const OF_A_TRIAL: &[Description] = descriptions! {
     "one_way_delay_p95_s", "s", lower: "95th percentile of the one-way delay of the datagrams that arrive; as one_way_delay_mean_s";
     "one_way_delay_p99_s", "s", lower: "99th percentile of the one-way delay of the datagrams that arrive; as one_way_delay_mean_s";
     "queueing_delay_mean_s", "s", lower, of_links(true): "mean queueing delay at the bottleneck of the packets that it did not drop";
-    "queueing_delay_p50_s", "s", lower, of_links(true): "median queueing delay at the bottleneck";
-    "queueing_delay_p99_s", "s", lower, of_links(true): "99th percentile of the queueing delay at the bottleneck";
+    "queueing_delay_p50_s", "s", lower, of_links(true): "median queueing delay at the bottleneck, in steps of 0.5 µs, above 0.5 ms of 0.2 %";
+    "queueing_delay_p99_s", "s", lower, of_links(true): "99th percentile of the queueing delay at the bottleneck; as queueing_delay_p50_s";
     "queue_mean_packets", "", lower, of_links(true): "mean queue length at the bottleneck, in packets";
     "queue_max_packets", "", lower, of_links(true): "maximum queue length at the bottleneck since the start of the trial, in packets";
     "drops", "", lower, of_links(true): "packets dropped by the queues of the bottlenecks";

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from longfat.analysis.run_comparison import Change
     from longfat.results.run import Cell
 
+_MOST_SETTINGS = 8
 _COLUMNS = ("cell", "metric", "first", "second", "second / first", "n")
 
 
@@ -132,8 +133,16 @@ def remarks(found: RunComparison) -> Iterator[str]:
     for name, only in (("first", found.only_first), ("second", found.only_second)):
         if only:
             yield f"Only in the {name} run: {'; '.join(map(_place, only))}"
+    if found.settings:
+        shown = [f"{key} {_shown(a)} → {_shown(b)}" for key, a, b in found.settings[:_MOST_SETTINGS]]
+        more = len(found.settings) - len(shown)
+        yield f"The studies differ: {', '.join(shown)}{f', and {more} more' if more else ''}"
     if not found.is_paired:
         yield "The runs have different seeds, so their trials are compared as independent samples"
+
+
+def _shown(value: object) -> str:
+    return formatting.DASH if value is None else label(value)
 
 
 def conclusion(found: RunComparison) -> str:

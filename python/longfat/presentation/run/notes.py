@@ -33,7 +33,8 @@ _LONGEST_FORM = 12
 def quick(study: Study) -> str:
     """What `--quick` cut from a study."""
     cuts = "; ".join(study.cuts) or "nothing was cut"
-    return f"Quick look: {cuts}. Without --quick the study runs as written."
+    verdicts = ", and verdicts can differ" if study.claims else ""
+    return f"Quick look: {cuts}. Without --quick the study runs as written{verdicts}."
 
 
 def computed(study: Study) -> Iterator[str]:
