@@ -42,7 +42,9 @@ pub struct Connection {
     /// Interface whose packets it has: that of the first one.
     pub interface: u32,
     /// The same connection as other interfaces captured it, as in a file with both hosts.
-    pub others: Vec<Connection>,
+    others: Vec<Connection>,
+    /// Packets of more interfaces than are followed; with [`at_sender`](Self::at_sender), of all others.
+    pub left_out: u64,
     /// Addresses of both ends.
     pub addresses: [SocketAddr; 2],
     /// Both ends.
@@ -77,6 +79,7 @@ impl Connection {
             stream,
             interface: packet.interface,
             others: Vec::new(),
+            left_out: 0,
             addresses,
             sides: [Side::default(), Side::default()],
             handshake: Handshake::default(),
@@ -242,6 +245,8 @@ impl Connection {
             let mut other = Self::starting_with(packet, self.stream);
             other.packet(packet);
             self.others.push(other);
+        } else {
+            self.left_out += 1;
         }
     }
 
@@ -255,15 +260,18 @@ impl Connection {
     /// Returns the connection as the interface at the sender of most data captured it; by default, the first interface.
     /// What limits a sender shows best there.
     pub fn at_sender(mut self) -> Self {
-        let others = std::mem::take(&mut self.others);
-        if self.is_at_sender() {
-            return self;
-        }
-        let bytes = self.bytes();
+        let mut others = std::mem::take(&mut self.others);
+        let captured = self.left_out + self.packets() + others.iter().map(Self::packets).sum::<u64>();
+        let bytes = self.bytes() as f64;
         let best = others
-            .into_iter()
-            .find(|other| other.is_at_sender() && WHOLE * other.bytes() as f64 >= bytes as f64);
-        best.unwrap_or(self)
+            .iter()
+            .position(|other| other.is_at_sender() && WHOLE * other.bytes() as f64 >= bytes);
+        let mut chosen = match best {
+            Some(place) if !self.is_at_sender() => others.swap_remove(place),
+            _ => self,
+        };
+        chosen.left_out = captured - chosen.packets();
+        chosen
     }
 
     fn is_at_sender(&self) -> bool {

@@ -131,14 +131,8 @@ impl Connections {
     }
 
     fn finish(&mut self, connection: Box<Connection>) {
-        let captured: u64 = connection
-            .others
-            .iter()
-            .chain([&*connection])
-            .map(Connection::packets)
-            .sum();
         let mut connection = Box::new(connection.at_sender());
-        self.others.other_interfaces += captured - connection.packets();
+        self.others.other_interfaces += connection.left_out;
         connection.end();
         self.all.push(connection);
         if self.all.len() >= 2 * MOST_KEPT {

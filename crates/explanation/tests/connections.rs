@@ -74,6 +74,29 @@ fn a_capture_of_both_hosts_has_each_connection_once() {
 }
 
 #[test]
+fn packets_of_every_further_interface_are_counted() {
+    let order = Order::Little;
+    let mut file = section(order);
+    for _ in 0..6 {
+        file.extend(interface(order, 1, &[]));
+    }
+    for number in 0..10_u32 {
+        let data = Packet::data(1 + number * 100, 100).ethernet();
+        for place in 0..6 {
+            file.extend(enhanced(order, place, u64::from(number) * 1000, &data));
+        }
+    }
+    let mut file = CaptureFile::open(Cursor::new(file)).expect("capture");
+    let found = Connections::read(&mut file, |_| true).expect("read");
+    let report = CaptureReport::of(&file, &found);
+    assert_eq!(
+        (report.connections.len(), report.others.other_interfaces),
+        (1, 50)
+    );
+    assert_eq!(report.connections[0].directions[0].packets, 10);
+}
+
+#[test]
 fn a_capture_of_both_hosts_is_that_of_the_sender() {
     let order = Order::Little;
     let way = 20_000;

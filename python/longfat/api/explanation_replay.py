@@ -130,7 +130,8 @@ def replay(one: Direction, trials: int, show: Show) -> Replay:
         text = f"the simulation takes {nearest.ratio:.2f} times as long as the capture"
         return replace(made, problem=text)
     slowest = next(attempt for attempt in tried if attempt.fits)
-    other = slowest.multiple / nearest.multiple if nearest.source == FASTER else explanation_changes.FASTER
+    # Another rate that the capture allows: the slowest that fits, or without one below, a faster one.
+    other = slowest.multiple / nearest.multiple if slowest is not nearest else explanation_changes.FASTER
     changes, unknown = explanation_changes.simulated(
         one, data, protocols, nearest.controllers, nearest.path, trials, show, other_rate=other
     )

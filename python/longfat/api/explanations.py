@@ -190,7 +190,7 @@ class Explanation(Displayed):
         if memory := explanation_replay.protocol_model(one, "").get("receive_buffer"):
             window = quantity(one.path["window"], "B")
             lines.append(f'# The window is at most {window}: receive_buffer = "{memory}" of a protocol.')
-        if "queue" in path and explanation_replay.is_queue_assumed(one):
+        if explanation_replay.is_queue_assumed(one):
             lines.append("# The queue is assumed: no loss by a full queue shows its size.")
         write_whole(File(file), "\n".join([*lines, tomli_w.dumps({"path": path})]).encode())
 
