@@ -63,7 +63,7 @@ class Mine(longfat.CongestionController):
 SUBMISSIONS = {
     "fixed.py": CONTROLLER.format(acknowledged="self.window = 30 * self.segment"),
     "one.py": CONTROLLER.format(acknowledged="self.window = 2 * self.segment"),
-    "loop.py": "from time import sleep" + CONTROLLER.format(acknowledged="while True: sleep(0.1)"),
+    "loop.py": CONTROLLER.format(acknowledged="while True: self.segment"),
     "raises/mine.py": CONTROLLER.format(acknowledged="self.window = 1 / (ack.bytes * 0)"),
     "large.py": CONTROLLER.format(
         acknowledged="self.kept = getattr(self, 'kept', []) + [bytes(10**7) + b'x']"
