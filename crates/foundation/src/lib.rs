@@ -1,7 +1,8 @@
 //! Types that all other crates share: points and spans of time, quantities with units, named random streams, the Internet
 //! checksum, ECN code points and ICMP headers. It depends on no other crate of the workspace and must not read a clock or keep global state.
 
-#![forbid(unsafe_code)]
+// Only `prefetch` has any.
+#![deny(unsafe_code)]
 
 pub mod checksum;
 pub mod confinement;
@@ -12,6 +13,7 @@ pub mod extension;
 pub mod icmp;
 pub mod kinds;
 mod omit_unset;
+mod prefetch;
 pub mod problem;
 pub mod quantity;
 pub mod random;
@@ -21,6 +23,7 @@ pub mod time;
 pub mod wrong_value;
 
 pub use ecn::Ecn;
+pub use prefetch::prefetch;
 pub use problem::Problem;
 pub use quantity::{Frequency, Probability, QuantityError, Rate, Size};
 pub use random::{Generator, Streams};

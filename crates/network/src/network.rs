@@ -271,6 +271,22 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
         self.store.body(arrival.ticket)
     }
 
+    /// Returns the body of the packet that probably arrives next, if it does so at the next event, so that the caller can
+    /// prefetch what it will need. `None` while there are so few packets that this does not pay.
+    #[inline]
+    #[must_use]
+    pub fn expected(&self) -> Option<&B> {
+        if !self.store.is_large() {
+            return None;
+        }
+        let (_, index) = self.calendar.first();
+        let ticket = self.links.get(index as usize)?.front()?;
+        match self.routes.next(ticket.step + 1) {
+            Next::Host(_) => Some(self.store.body(ticket)),
+            Next::Link(_) | Next::LinkAhead(_) => None,
+        }
+    }
+
     /// Removes a packet that has reached a host.
     #[inline]
     pub fn release(&mut self, arrival: Arrival) {
@@ -303,6 +319,11 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
         };
         let landed = link.advance(at, &mut self.store);
         self.calendar.set(index, link.due());
+        if self.store.is_large()
+            && let Some(next) = link.front()
+        {
+            self.store.prefetch(next);
+        }
         if let Some(mut ticket) = landed {
             ticket.step += 1;
             match self.routes.next(ticket.step) {

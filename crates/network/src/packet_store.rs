@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use foundation::{Ecn, Instant};
+use foundation::{Ecn, Instant, prefetch};
 
 use crate::nat::ExternalAddress;
 use crate::observer::{DropReason, Observer, Transmission};
@@ -48,6 +48,9 @@ pub struct TooBig<B> {
 /// Limit of oversized packets that await [`Network::poll_too_big`](crate::Network::poll_too_big). Further ones are
 /// not reported, as routers limit the rate of their ICMP errors (RFC 1812, section 4.3.2.8).
 const MAX_TOO_BIG: usize = 64;
+
+/// Packets whose bodies fit into the processor's nearest caches, so that prefetching them would only take time.
+const SMALL: usize = 1000;
 
 /// All packets inside a network, and the observer.
 pub(crate) struct PacketStore<B, O> {
@@ -131,6 +134,18 @@ impl<B, O> PacketStore<B, O> {
     pub(crate) fn body(&self, ticket: Ticket) -> &B {
         let stored = self.slots[ticket.slot as usize].as_ref();
         &stored.expect("an arrived packet is stored").packet.body
+    }
+
+    /// Returns whether the packets exceed the processor's nearest caches.
+    #[inline]
+    pub(crate) const fn is_large(&self) -> bool {
+        self.slots.len() > SMALL
+    }
+
+    /// Loads a packet into the processor's cache.
+    #[inline]
+    pub(crate) fn prefetch(&self, ticket: Ticket) {
+        prefetch(&self.slots[ticket.slot as usize]);
     }
 
     /// Requests the loss of a packet. Returns whether it is inside the network.

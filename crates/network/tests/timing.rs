@@ -48,6 +48,26 @@ fn the_reverse_route_passes_the_links_backwards() {
     assert_eq!(names, ["reverse/2", "reverse/1"]);
 }
 
+/// Two links: on the way to the second one, no packet arrives at a host next.
+#[test]
+fn the_expected_packet_arrives_next() {
+    let link = || path(r#"{"rate": "10Mbit/s", "delay": "5.3ms"}"#);
+    let mut network = Network::chain(&[link(), link()], Streams::new(1, 0));
+    for number in 1..=2000 {
+        network.send(Instant::ZERO, Packet::new(FORWARD, 1250, mark(number)));
+    }
+    let mut expectations = 0;
+    while let Some(at) = network.poll_timeout() {
+        let expected = network.expected().cloned();
+        network.handle_timeout(at);
+        let arrived = network.poll_delivery().map(|(_, packet)| packet.body);
+        expectations += u32::from(expected.is_some());
+        assert!(expected.is_none() || expected == arrived, "{expected:?} at {at:?}");
+    }
+    // Half of the events are those of the first link.
+    assert!(expectations > 1000, "{expectations}");
+}
+
 #[test]
 fn an_unlimited_link_has_no_queue() {
     let (arrivals, network) = run_train(r#"{"delay": "7ms", "queue": "1pkt"}"#, 1, 50, 0, 1500);

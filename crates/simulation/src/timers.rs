@@ -1,17 +1,18 @@
-//! Endpoint timers: a heap with lazy updates.
+//! Endpoint timers: a heap with lazy updates. Its nodes have eight children, which are in two cache lines: with 200,000 timers, most
+//! levels of a heap are in no near cache.
 //!
 //! A retransmission timer moves with every ACK. The heap keeps the earlier entry; the caller re-inserts the timer at its
 //! current time when the entry expires, so postponing a timer is free.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
+use dary_heap::OctonaryHeap;
 use foundation::Instant;
 
 /// Expiry times of numbered timers.
 #[derive(Debug, Default)]
 pub(crate) struct Timers {
-    heap: BinaryHeap<Reverse<(Instant, u32)>>,
+    heap: OctonaryHeap<Reverse<(Instant, u32)>>,
     /// The earliest entry of each timer; `MAX` for none.
     armed: Vec<Instant>,
 }

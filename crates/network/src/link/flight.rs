@@ -79,6 +79,12 @@ impl Flight {
         self.first
     }
 
+    /// Returns the earliest packet of those that arrive in order.
+    #[inline]
+    pub(crate) fn front(&self) -> Option<Ticket> {
+        self.in_order.front().map(|flying| flying.ticket)
+    }
+
     /// Adds a packet that arrives at `nanos`, or together with the packet before it if that arrives later. `cause` is the
     /// time at which its arrival was determined. Returns the time of arrival.
     #[inline]

@@ -166,6 +166,12 @@ impl Link {
         &mut self.meter
     }
 
+    /// Returns the packet that probably arrives next: a link can reorder packets.
+    #[inline]
+    pub(crate) fn front(&self) -> Option<Ticket> {
+        self.wire.flight.front()
+    }
+
     /// Returns the time of the next event of the link.
     #[inline]
     pub(crate) fn due(&self) -> DueTime {

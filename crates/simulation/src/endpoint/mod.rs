@@ -16,7 +16,7 @@ use experiment::application::{Notice, Stream};
 use experiment::outcome::{PathBytes, RttHistogram};
 use experiment::plan::Protocol;
 use experiment::trace::{Decision, Probe};
-use foundation::Instant;
+use foundation::{Instant, prefetch};
 use network::{Arrival, Network};
 use transport::Statistics;
 use transport::mptcp::SubflowInfo;
@@ -134,6 +134,13 @@ impl Endpoint {
         arrival: &Arrival,
     ) {
         each_machine!(&mut self.machine, end => self.port.handle_packet(now, &mut **end, network, host, arrival));
+    }
+
+    /// Loads the end into the processor's cache.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        prefetch(&self.port);
+        each_machine!(&self.machine, end => prefetch(&**end));
     }
 
     /// Handles the expiry of `timeout`.
