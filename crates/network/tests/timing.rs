@@ -51,7 +51,7 @@ fn the_reverse_route_passes_the_links_backwards() {
 /// Two links: on the way to the second one, no packet arrives at a host next.
 #[test]
 fn the_expected_packet_arrives_next() {
-    let link = || path(r#"{"rate": "10Mbit/s", "delay": "5.3ms"}"#);
+    let link = || path(r#"{"rate": "10Mbit/s", "delay": "5.3ms", "queue": "3000pkt"}"#);
     let mut network = Network::chain(&[link(), link()], Streams::new(1, 0));
     for number in 1..=2000 {
         network.send(Instant::ZERO, Packet::new(FORWARD, 1250, mark(number)));
@@ -62,7 +62,10 @@ fn the_expected_packet_arrives_next() {
         network.handle_timeout(at);
         let arrived = network.poll_delivery().map(|(_, packet)| packet.body);
         expectations += u32::from(expected.is_some());
-        assert!(expected.is_none() || expected == arrived, "{expected:?} at {at:?}");
+        assert!(
+            expected.is_none() || expected == arrived,
+            "{expected:?} at {at:?}"
+        );
     }
     // Half of the events are those of the first link.
     assert!(expectations > 1000, "{expectations}");
