@@ -272,7 +272,7 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
     }
 
     /// Returns the body of the packet that probably arrives next, if it does so at the next event, so that the caller can
-    /// prefetch what it will need. `None` while there are so few packets that this does not pay.
+    /// prefetch what it will need. `None` as long as the network has never held so many packets that this pays.
     #[inline]
     #[must_use]
     pub fn expected(&self) -> Option<&B> {

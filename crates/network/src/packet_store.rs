@@ -136,7 +136,7 @@ impl<B, O> PacketStore<B, O> {
         &stored.expect("an arrived packet is stored").packet.body
     }
 
-    /// Returns whether the packets exceed the processor's nearest caches.
+    /// Returns whether the packets have exceeded the processor's nearest caches; slots stay when packets leave.
     #[inline]
     pub(crate) const fn is_large(&self) -> bool {
         self.slots.len() > SMALL
