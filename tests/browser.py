@@ -125,10 +125,21 @@ class Browser:
             while not self.evaluate(condition) and (now := self.evaluate(while_changing)) != before:
                 before = now
                 time.sleep(1)
-        look = f"const look = () => ({condition}) ? done(true) : performance.now() > stop ? done(false) : "
-        start = f"const stop = performance.now() + {(TIMEOUT_S - 10) * 1000};"
-        held = self.evaluate(f"new Promise(done => {{ {start} {look} setTimeout(look, 20); look(); }})")
-        assert held, (condition, self.complaints())
+        # What a condition looks at may be missing while a page is drawn again: an error means "not yet".
+        # Uncaught in a later look, it would leave the promise open for ever.
+        failure = self.evaluate(
+            f"""new Promise(done => {{
+                const stop = performance.now() + {(TIMEOUT_S - 10) * 1000}
+                const look = () => {{
+                    let failure = 'is false'
+                    try {{ if ({condition}) failure = null }} catch (error) {{ failure = String(error) }}
+                    if (failure === null || performance.now() > stop) done(failure)
+                    else setTimeout(look, 20)
+                }}
+                look()
+            }})"""
+        )
+        assert failure is None, (condition, failure, self.complaints())
 
     def overflow(self) -> int:
         """Returns by how many pixels the page is wider than the window."""
