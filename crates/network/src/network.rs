@@ -271,6 +271,16 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
         self.store.body(arrival.ticket)
     }
 
+    /// As [`arrived`](Self::arrived), for a host that takes a part of the body.
+    ///
+    /// # Panics
+    /// If it is not a packet of this network.
+    #[inline]
+    #[must_use]
+    pub fn arrived_mut(&mut self, arrival: &Arrival) -> &mut B {
+        self.store.body_mut(arrival.ticket)
+    }
+
     /// Returns the body of the packet that probably arrives next, if it does so at the next event, so that the caller can
     /// prefetch what it will need. `None` as long as the network has never held so many packets that this pays.
     #[inline]

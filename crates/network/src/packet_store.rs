@@ -136,6 +136,13 @@ impl<B, O> PacketStore<B, O> {
         &stored.expect("an arrived packet is stored").packet.body
     }
 
+    /// As [`body`](Self::body), to change it.
+    #[inline]
+    pub(crate) fn body_mut(&mut self, ticket: Ticket) -> &mut B {
+        let stored = self.slots[ticket.slot as usize].as_mut();
+        &mut stored.expect("an arrived packet is stored").packet.body
+    }
+
     /// Returns whether the packets have exceeded the processor's nearest caches; slots stay when packets leave.
     #[inline]
     pub(crate) const fn is_large(&self) -> bool {

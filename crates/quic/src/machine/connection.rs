@@ -392,9 +392,11 @@ impl Connection {
         }
     }
 
-    /// Returns a datagram with the first bytes of the buffer, and its path between the hosts.
+    /// Returns a datagram of the first bytes of the buffer, which is empty then, and its path between the hosts.
     fn datagram(&mut self, now: Instant, transmit: &Transmit) -> (u8, Datagram) {
-        let bytes: Box<[u8]> = self.buffer[..transmit.size].into();
+        let mut bytes = std::mem::take(&mut self.buffer);
+        bytes.truncate(transmit.size);
+        let bytes = bytes.into_boxed_slice();
         let ecn = match transmit.ecn.filter(|_| self.uses_ecn) {
             None => Ecn::NotEct,
             Some(EcnCodepoint::Ect0) => Ecn::Ect0,
@@ -477,7 +479,6 @@ impl Connection {
             }
         }
         self.buffer.clear();
-        let bytes = BytesMut::from(&*frame.bytes);
         if let Some(migration) = &self.migration
             && frame.client.unwrap_or(CLIENT) != migration.address()
         {
@@ -486,6 +487,8 @@ impl Connection {
         }
         let translated = frame.client.filter(|_| !self.is_client);
         let peer = translated.map_or(peer, FourTuple::from_remote);
+        // The library changes the bytes, which have no other owner, in place.
+        let bytes = BytesMut::from(Bytes::from(frame.bytes));
         match self.endpoint.handle(at, peer, ecn, bytes, &mut self.buffer) {
             Some(DatagramEvent::ConnectionEvent(_, event)) => {
                 if let Some((_, inner)) = &mut self.inner {

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use foundation::{Duration, Instant};
+use smallvec::SmallVec;
 use transport::Statistics;
 use transport::ranges::RangeSet;
 use transport::rtt::RttEstimator;
@@ -17,7 +18,8 @@ const REMEMBERED: u64 = 1 << 16;
 #[derive(Debug)]
 struct Sent {
     at: Instant,
-    ranges: Vec<Range>,
+    /// Most packets have one.
+    ranges: SmallVec<[Range; 1]>,
     /// Payload bytes of DATAGRAM frames.
     unreliable: u64,
 }
@@ -195,7 +197,7 @@ impl Ledger {
     /// Counts a 1-RTT packet that leaves, by its frames in clear text. Returns its payload bytes.
     pub(super) fn sends_packet(&mut self, now: Instant, path: u8, number: u64, frames: &[u8]) -> u64 {
         self.packets(path).next_sent = number + 1;
-        let mut ranges = Vec::new();
+        let mut ranges = SmallVec::new();
         let (mut asks, mut has_ack, mut unreliable) = (false, false, 0);
         wire::frames(frames, |frame| match frame {
             Frame::Stream {
@@ -313,17 +315,25 @@ impl Ledger {
             packets.rtt.sample(now, rtt);
             self.statistics.record_rtt(rtt);
         }
-        let (mut ranges, mut unreliable) = (Vec::new(), 0);
+        let (mut ranges, mut unreliable) = (SmallVec::<[Range; 4]>::new(), 0);
         ack.ranges(|low, high| {
-            while let Some((&number, _)) = packets.sent.range(low..=high).next() {
-                let sent = packets.sent.remove(&number);
-                unreliable += sent.as_ref().map_or(0, |sent| sent.unreliable);
-                ranges.extend(sent.into_iter().flat_map(|sent| sent.ranges));
+            while let Some((&number, _)) = packets.sent.range(low..=high).next()
+                && let Some(sent) = packets.sent.remove(&number)
+            {
+                unreliable += sent.unreliable;
+                ranges.extend(sent.ranges);
             }
         });
         if is_newest {
             packets.largest_acknowledged = Some(ack.largest);
-            packets.sent = packets.sent.split_off(&ack.largest.saturating_sub(REMEMBERED));
+            let remembered = ack.largest.saturating_sub(REMEMBERED);
+            while let Some(oldest) = packets
+                .sent
+                .first_entry()
+                .filter(|entry| *entry.key() < remembered)
+            {
+                oldest.remove();
+            }
         }
         packets.counters.acknowledged +=
             ranges.iter().map(|range| range.end - range.start).sum::<u64>() + unreliable;

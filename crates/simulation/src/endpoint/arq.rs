@@ -141,7 +141,7 @@ impl Family for Arq {
         &mut self,
         now: Instant,
         _: u8,
-        content: &Content,
+        content: &mut Content,
         connection: &mut Option<Self::Connection>,
         _: &mut Host<'_>,
     ) -> Option<Content> {

@@ -63,8 +63,8 @@ impl End for DatagramEnd {
         self.statistics.take_round_trips()
     }
 
-    fn receive(&mut self, now: Instant, _: u8, content: &Content, _: &mut Host<'_>) -> Option<Content> {
-        if let &Content::Datagram(Datagram { length, sent_at }) = content {
+    fn receive(&mut self, now: Instant, _: u8, content: &mut Content, _: &mut Host<'_>) -> Option<Content> {
+        if let &mut Content::Datagram(Datagram { length, sent_at }) = content {
             self.unread += u64::from(length);
             self.statistics.packets_received += 1;
             if let Some(sent_at) = sent_at {

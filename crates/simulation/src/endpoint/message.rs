@@ -151,8 +151,8 @@ impl End for MessageEnd {
         Probe::default()
     }
 
-    fn receive(&mut self, now: Instant, _: u8, content: &Content, _: &mut Host<'_>) -> Option<Content> {
-        let &Content::Message(part) = content else {
+    fn receive(&mut self, now: Instant, _: u8, content: &mut Content, _: &mut Host<'_>) -> Option<Content> {
+        let &mut Content::Message(part) = content else {
             return None;
         };
         self.statistics.packets_received += 1;

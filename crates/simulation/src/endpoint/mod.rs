@@ -96,8 +96,8 @@ pub(crate) trait End: Stream {
     fn subflows(&self) -> Vec<SubflowInfo> {
         Vec::new()
     }
-    /// Handles a packet that arrived on a path. Returns the answer to a packet of no connection.
-    fn receive(&mut self, now: Instant, way: u8, content: &Content, host: &mut Host<'_>) -> Option<Content>;
+    /// Handles a packet that arrived on a path, and may take its bytes. Returns the answer to a packet of no connection.
+    fn receive(&mut self, now: Instant, way: u8, content: &mut Content, host: &mut Host<'_>) -> Option<Content>;
     /// Handles expired timers. Returns whether a retransmission timer expired.
     fn expire(&mut self, now: Instant) -> bool;
     /// Returns the next event for the application.

@@ -135,14 +135,14 @@ impl Family for Mptcp {
         &mut self,
         now: Instant,
         way: u8,
-        content: &Content,
+        content: &mut Content,
         connection: &mut Option<Connection>,
         _: &mut Host<'_>,
     ) -> Option<Content> {
         let path = PathIndex(way);
         let segment = match content {
             Content::Mptcp(segment) => segment,
-            &Content::TooBig { mtu } => {
+            &mut Content::TooBig { mtu } => {
                 if let Some(connection) = connection {
                     connection.handle_path_mtu(now, path, mtu);
                 }

@@ -63,10 +63,10 @@ impl Port {
         host: &mut Host<'_>,
         arrival: &Arrival,
     ) {
-        let parcel = network.arrived(arrival);
+        let parcel = network.arrived_mut(arrival);
         let way = parcel.way;
         self.way = way;
-        if let Some(answer) = machine.receive(now, way, &parcel.content, host) {
+        if let Some(answer) = machine.receive(now, way, &mut parcel.content, host) {
             self.send(now, way, self.side.other(), answer, network);
         }
         self.drain(now, machine, network, host);

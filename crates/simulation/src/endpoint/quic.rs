@@ -188,7 +188,7 @@ impl Family for Quic {
         &mut self,
         now: Instant,
         way: u8,
-        content: &Content,
+        content: &mut Content,
         connection: &mut Option<Connection>,
         _: &mut Host<'_>,
     ) -> Option<Content> {
@@ -200,7 +200,9 @@ impl Family for Quic {
             *connection = Some(self.with_streams(listener));
         }
         if let Some(connection) = connection {
-            connection.handle_datagram(now, way, datagram.clone());
+            // Its bytes may be long and are of no further use to the network.
+            let bytes = std::mem::take(&mut datagram.bytes);
+            connection.handle_datagram(now, way, Datagram { bytes, ..*datagram });
         }
         None
     }

@@ -62,7 +62,7 @@ pub(crate) trait Family {
         &mut self,
         now: Instant,
         way: u8,
-        content: &Content,
+        content: &mut Content,
         connection: &mut Option<Self::Connection>,
         host: &mut Host<'_>,
     ) -> Option<Content>;
@@ -207,7 +207,7 @@ impl<F: Family> End for StreamEnd<F> {
     }
 
     #[inline]
-    fn receive(&mut self, now: Instant, way: u8, content: &Content, host: &mut Host<'_>) -> Option<Content> {
+    fn receive(&mut self, now: Instant, way: u8, content: &mut Content, host: &mut Host<'_>) -> Option<Content> {
         self.family.receive(now, way, content, &mut self.connection, host)
     }
 

@@ -129,13 +129,13 @@ impl Family for Tcp {
         &mut self,
         now: Instant,
         _: u8,
-        content: &Content,
+        content: &mut Content,
         connection: &mut Option<Connection>,
         host: &mut Host<'_>,
     ) -> Option<Content> {
         let segment = match content {
             Content::Tcp(segment) => segment,
-            &Content::TooBig { mtu } => {
+            &mut Content::TooBig { mtu } => {
                 if let Some(connection) = connection {
                     connection.handle_path_mtu(now, mtu);
                 }
