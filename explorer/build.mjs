@@ -19,6 +19,9 @@ await build({
 const uplot = readFileSync("node_modules/uplot/dist/uPlot.min.css", "utf8");
 writeFileSync(join(folder, "explorer.css"), uplot + readFileSync("src/style.css", "utf8"));
 copyFileSync("src/index.html", join(folder, "index.html"));
+// The page that shows qlog files needs no simulator.
+await build({ ...shared, entryPoints: ["src/log/page.ts"], outfile: join(folder, "log.js") });
+copyFileSync("src/log/log.html", join(folder, "log.html"));
 
 const simulator = join(folder, "simulator.js");
 if (wasm) {
