@@ -15,6 +15,11 @@ import type { View } from "./view";
 const [TALL, LOW] = [260, 160];
 /** Pixels of a digit, and of a tick with its gap. */
 const [DIGIT, TICK] = [7.5, 18];
+/** A movement of this many pixels is a click, not a selection. */
+const STILL = 2;
+
+const PACKETS_NOTE = "Each dot is a packet. From its transmission to its acknowledgement takes one RTT: the horizontal distance.";
+const SEGMENTS_NOTE = "Each bar is a segment. The vertical distance from acknowledged to sent is the data in flight.";
 
 interface Line {
   label: string;
@@ -52,7 +57,7 @@ export class LogCharts {
     if (connection === undefined) return;
     const { sequences } = connection;
     const groups: { title: string; layers: Layer[]; note?: string }[] = [];
-    if (sequences.sent.segments > 0) groups.push({ title: "Sent: sequence numbers (bytes)", layers: layersOfStream(sequences.sent, true) });
+    if (sequences.sent.segments > 0) groups.push({ title: "Sent: sequence numbers (bytes)", layers: layersOfStream(sequences.sent, true), note: SEGMENTS_NOTE });
     if (sequences.received.segments > 0) groups.push({ title: "Received: sequence numbers (bytes)", layers: layersOfStream(sequences.received, false) });
     if (space !== undefined) {
       const { sent, acknowledged, lost, received, name } = space;
@@ -60,22 +65,24 @@ export class LogCharts {
         const layers: Layer[] = [
           { label: "sent", shape: "dot", colour: blue, ...sent },
           { label: "acknowledged", shape: "dot", colour: green, ...acknowledged },
-          { label: "declared lost", shape: "cross", colour: () => LOSS, ...lost },
+          connection.lost > 0
+            ? { label: "declared lost", shape: "cross", colour: () => LOSS, ...lost }
+            : { label: "never acknowledged", shape: "cross", colour: () => LOSS, ...space.unanswered },
         ];
-        groups.push({ title: `Sent: packet numbers (${name})`, layers });
+        groups.push({ title: `Sent: packet numbers (${name})`, layers, note: PACKETS_NOTE });
       }
       if (received.time.length > 0) groups.push({ title: `Received: packet numbers (${name})`, layers: [{ label: "received", shape: "dot", colour: blue, ...received }] });
     }
     const largest = Math.max(1000, ...groups.flatMap(({ layers }) => layers.map((layer) => highest(layer))));
     const axis = Math.ceil(count(largest).length * DIGIT + TICK);
-    for (const { title, layers } of groups) this.addPoints(title, layers.filter(({ time }) => time.length > 0), axis);
+    for (const { title, layers, note } of groups) this.addPoints(title, layers.filter(({ time }) => time.length > 0), axis, note);
     this.addWindows(connection, axis);
     this.addRtts(connection, axis);
     this.addRates(connection, axis);
     this.zoom();
   }
 
-  private addPoints(title: string, layers: readonly Layer[], axis: number): void {
+  private addPoints(title: string, layers: readonly Layer[], axis: number, note: string | undefined): void {
     const box = this.box(title);
     const high = Math.max(...layers.map((layer) => highest(layer)));
     const low = Math.min(...layers.map(({ y }) => lowest(y)));
@@ -93,6 +100,10 @@ export class LogCharts {
     const series: uPlot.Series[] = [{}, { show: true, paths: () => null, points: { show: false } }];
     this.plots.push(this.plot(box, TALL, axis, series, [[...ends], [low, high]], y, [pointsPlugin(layers)], false));
     box.append(legend);
+    if (note === undefined) return;
+    const caption = document.createElement("figcaption");
+    caption.textContent = note;
+    box.append(caption);
   }
 
   /** Returns the range of the y axis: that of the points of the present period. */
@@ -206,25 +217,27 @@ export class LogCharts {
         points: { show: legend },
         bind: {
           dblclick: () => () => (this.view.showAll(), null),
-          click: (plot) => (event) => {
-            if (event.detail === 1 && plot.select.width === 0) this.choose(plot.posToVal(event.offsetX, "x"));
-            return null;
-          },
         },
-      },
-      hooks: {
-        setSelect: [
-          (plot) => {
-            const { left, width } = plot.select;
-            if (width > 2) this.view.zoom(plot.posToVal(left, "x"), plot.posToVal(left + width, "x"));
-            plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
-          },
-        ],
       },
       scales: { x: { time: false, range: () => [...this.view.range] }, y: { range: y } },
       axes: [{ ...style, size: TIME_AXIS, values: (_, times) => times.map((time) => `${Number(time.toFixed(9))} s`) }, { ...style, size: axis }],
     };
-    return new uPlot(options, data, parent);
+    const plot = new uPlot(options, data, parent);
+    plot.over.addEventListener("mousedown", (down) => {
+      if (down.button !== 0) return;
+      document.addEventListener("mouseup", (up) => this.select(plot, down.clientX, up.clientX), { once: true });
+    });
+    return plot;
+  }
+
+  /** Zooms to what was dragged over, or chooses an event with a click. */
+  private select(plot: uPlot, ...ends: [number, number]): void {
+    const { left, width } = plot.over.getBoundingClientRect();
+    const [from, to] = ends.map((x) => plot.posToVal(Math.min(width, Math.max(0, x - left)), "x")) as [number, number];
+    if (Math.abs(ends[0] - ends[1]) <= STILL) this.choose(to);
+    else this.view.zoom(from, to);
+    // After uPlot's own listeners, in all charts.
+    setTimeout(() => this.plots.forEach((one) => one.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false)));
   }
 
   private zoom(): void {

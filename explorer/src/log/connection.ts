@@ -38,13 +38,15 @@ export class Direction {
   }
 }
 
+/** The space of 0-RTT and 1-RTT packets. */
+const APPLICATION = "application data";
 const SPACES: Readonly<Record<string, string>> = {
   initial: "Initial",
   handshake: "Handshake",
-  "0rtt": "0-RTT and 1-RTT",
-  "1rtt": "0-RTT and 1-RTT",
-  application_data: "0-RTT and 1-RTT",
-  onertt: "0-RTT and 1-RTT",
+  "0rtt": APPLICATION,
+  "1rtt": APPLICATION,
+  application_data: APPLICATION,
+  onertt: APPLICATION,
 };
 /** Frames that elicit no ACK (RFC 9002, section 2). */
 const SILENT = new Set(["ack", "padding", "connection_close"]);

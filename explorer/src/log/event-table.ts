@@ -1,6 +1,6 @@
 // The events of a trace as a list of which only the visible rows exist, so 300,000 events scroll like 30.
 import type { Events } from "./events";
-import { count, seconds } from "./format";
+import { count, number, seconds } from "./format";
 import { firstAtOrAfter } from "./search";
 import { summaryOf } from "./summary";
 import type { View } from "./view";
@@ -91,7 +91,7 @@ export class EventTable {
       }
     }
     const limited = found > MOST_ROWS ? `; the list has the first ${count(MOST_ROWS)}` : "";
-    parts.shown.textContent = `${count(found)} of ${count(events?.length ?? 0)} events${limited}`;
+    parts.shown.textContent = `${count(found)} of ${number(events?.length ?? 0, "event")}${limited}`;
     this.space.style.height = `${this.rows.length * ROW}px`;
     parts.list.scrollTop = 0;
     this.draw();

@@ -96,7 +96,7 @@ function ofNumbers(connection: Connection): Fact[] {
     facts.push({ key: "lost", label: "Declared lost", text, value: lost });
     facts.push({ key: "loss-share", label: "Share declared lost", text: percent(lost / packets), value: lost / packets });
   } else {
-    const unanswered = sum((space) => space.unanswered);
+    const unanswered = sum((space) => space.unanswered.time.length);
     facts.push({ key: "lost", label: "Declared lost", text: "no event", value: 0 });
     const text = `${count(unanswered)} packets, ${percent(unanswered / packets)}`;
     facts.push({ key: "unanswered", label: "Never acknowledged", text, value: unanswered });

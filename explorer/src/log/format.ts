@@ -3,6 +3,8 @@
 const PREFIXES = ["", "k", "M", "G", "T"];
 
 export const count = (value: number): string => Math.round(value).toLocaleString("en");
+/** Returns a number of things. */
+export const number = (value: number, thing: string): string => `${count(value)} ${thing}${value === 1 ? "" : "s"}`;
 
 /** Returns a quantity with a decimal prefix and three digits. */
 export function scaled(value: number, unit: string): string {

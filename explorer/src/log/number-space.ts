@@ -71,11 +71,11 @@ export class NumberSpace {
     if (this.numbers[place] === number && this.next[place] !== place) this.spurious++;
   }
 
-  /** Returns how many packets elicit an ACK and have none, although a later packet has one. */
-  get unanswered(): number {
-    let found = 0;
+  /** Returns the packets that elicit an ACK and have none, although a later packet has one, at the times at which they were sent. */
+  get unanswered(): Points {
+    const found = noPoints();
     for (let place = this.unacknowledged(0); place < this.numbers.length; place = this.unacknowledged(place + 1)) {
-      if (this.numbers[place]! < this.largest && this.eliciting[place]) found++;
+      if (this.numbers[place]! < this.largest && this.eliciting[place]) addPoint(found, this.sentAt[place]!, this.numbers[place]!, -1);
     }
     return found;
   }

@@ -5,7 +5,7 @@ import { Connection } from "./connection";
 import { EventTable } from "./event-table";
 import { Events } from "./events";
 import { headerFacts, sums, titleOf, type Fact } from "./facts";
-import { bytes, count } from "./format";
+import { bytes, count, number } from "./format";
 import { LARGEST_BYTES, LogError, readLog, versionNote, type LogFile } from "./records";
 import { View } from "./view";
 
@@ -34,42 +34,41 @@ function fail(text: string): void {
 const pause = (): Promise<void> => new Promise((done) => setTimeout(done));
 
 /** Runs one reading of a file; an error is a message. */
-async function attempt(name: string, read: (number: number) => Promise<void>): Promise<void> {
-  const number = ++reading;
+async function attempt(name: string, read: (turn: number) => Promise<void>): Promise<void> {
+  const turn = ++reading;
   fail("");
   by("log").hidden = true;
   status.textContent = `Reading ${name} …`;
   await pause();
   try {
-    await read(number);
+    await read(turn);
   } catch (error) {
-    if (number !== reading) return;
+    if (turn !== reading) return;
     status.textContent = "";
-    if (!(error instanceof LogError)) console.error(error);
     fail(`${name}: ${error instanceof Error ? error.message : String(error)}`);
   }
 }
 
 const open = (blob: Blob, name: string): Promise<void> =>
-  attempt(name, async (number) => {
+  attempt(name, async (turn) => {
     if (blob.size > LARGEST_BYTES) throw new LogError(`the file has ${bytes(blob.size)}; the page reads up to ${bytes(LARGEST_BYTES)}`);
     const log = readLog(await blob.text());
     file = { name, log };
     const traces = by<HTMLSelectElement>("log-trace");
-    traces.replaceChildren(...log.traces.map((trace, place) => new Option(`${place + 1}: ${titleOf(log, trace) ?? "trace"}, ${count(trace.events.length)} events`, String(place))));
+    traces.replaceChildren(...log.traces.map((trace, place) => new Option(`${place + 1}: ${titleOf(log, trace) ?? "trace"}, ${number(trace.events.length, "event")}`, String(place))));
     traces.closest("label")!.hidden = log.traces.length < 2;
-    await show(0, number);
+    await show(0, turn);
   });
 
 /** Shows a trace of the file. */
-async function show(place: number, number: number): Promise<void> {
+async function show(place: number, turn: number): Promise<void> {
   const { name, log } = file!;
   const trace = log.traces[place]!;
   const events = new Events(trace);
   const read = await events.read(
     () => new Connection(events.clock.unit),
     async (done) => {
-      if (number !== reading) throw new LogError("replaced");
+      if (turn !== reading) throw new LogError("replaced");
       status.textContent = `Reading ${name}: ${count(done)} of ${count(trace.events.length)} events`;
       await pause();
     },
@@ -89,6 +88,8 @@ async function show(place: number, number: number): Promise<void> {
   view.reset(events.span);
   charts.show(read, read.numberSpaces[0]);
   table.show(events);
+  const marks = new Set<string>(read.marks.map(({ kind }) => kind));
+  for (const item of by("log-marks").children as Iterable<HTMLElement>) item.hidden = !marks.has(item.className);
 }
 
 /** Returns one line about what was read, and what was left out. */
@@ -98,11 +99,11 @@ function summary(name: string, log: LogFile, events: Events, { used }: Connectio
   if (version !== undefined) left.push(version);
   const invalid = events.invalid - (events.truncated ? 1 : 0);
   if (events.truncated) left.push("the last record is incomplete and left out");
-  if (invalid > 0) left.push(`${count(invalid)} ${invalid === 1 ? "record is" : "records are"} not an event with a time, and left out`);
+  if (invalid > 0) left.push(`${number(invalid, "record")} without a valid event or time left out`);
   const others = events.names.filter((one) => !used.has(one));
   const unused = others.reduce((all, one) => all + events.counts[events.names.indexOf(one)]!, 0);
-  if (unused > 0) left.push(`${count(unused)} events of ${count(others.length)} ${others.length === 1 ? "name" : "names"} are only in the list`);
-  const read = events.length === 0 ? "the log has no events" : `${count(events.length)} events`;
+  if (unused > 0) left.push(`${number(unused, "event")} of ${number(others.length, "name")} only in the list`);
+  const read = events.length === 0 ? "the log has no events" : number(events.length, "event");
   return `${name}: ${[read, ...left].join("; ")}.`;
 }
 
@@ -124,11 +125,11 @@ function list(parent: HTMLElement, facts: readonly Fact[]): void {
 
 /** Lists the names of events, and whether charts and sums use them. */
 function listNames(events: Events, { used }: Connection): void {
-  const order = events.names.map((name, kind) => ({ name, count: events.counts[kind]! })).sort((one, other) => other.count - one.count);
+  const order = events.names.map((name, kind) => ({ name, found: events.counts[kind]! })).sort((one, other) => other.found - one.found);
   by("log-kinds").replaceChildren(
-    ...order.map(({ name, count: number }) => {
+    ...order.map(({ name, found }) => {
       const row = document.createElement("tr");
-      for (const text of [name, count(number), used.has(name) ? "charts and list" : "list only"]) row.insertCell().textContent = text;
+      for (const text of [name, count(found), used.has(name) ? "charts and list" : "list only"]) row.insertCell().textContent = text;
       return row;
     }),
   );
@@ -155,7 +156,7 @@ function connect(): void {
   });
   by("log-trace").addEventListener("change", (event) => {
     const place = Number((event.target as HTMLSelectElement).value);
-    void attempt(file!.name, (number) => show(place, number));
+    void attempt(file!.name, (turn) => show(place, turn));
   });
   by("log-space").addEventListener("change", (event) => {
     const { value } = event.target as HTMLSelectElement;

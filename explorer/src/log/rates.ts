@@ -22,14 +22,14 @@ export interface Rates {
 /** Returns the mean rate of each interval that the period contains, and the columns' sums per interval in Mbit/s. */
 export function ratesOf([from, to]: Range, interval: number, columns: readonly { time: readonly number[]; bytes: readonly number[] }[]): Rates {
   const first = Math.floor(from / interval);
-  const number = Math.max(1, Math.floor(to / interval) - first + 1);
+  const number = Math.max(1, Math.ceil(to / interval - 1e-9) - first);
   const time = Array.from({ length: number }, (_, place) => (first + place) * interval);
   const rates = columns.map((column) => {
     const sums = new Array<number>(number).fill(0);
     for (let place = firstAtOrAfter(column.time, first * interval); place < column.time.length; place++) {
-      const bin = Math.floor(column.time[place]! / interval) - first;
-      if (bin >= number) break;
-      if (bin >= 0) sums[bin]! += column.bytes[place]!;
+      if (column.time[place]! > to) break;
+      const bin = Math.min(number - 1, Math.floor(column.time[place]! / interval) - first);
+      sums[bin]! += column.bytes[place]!;
     }
     return sums.map((bytes) => (bytes * 8) / interval / 1e6);
   });

@@ -1,5 +1,6 @@
 // Records of a qlog file: JSON text sequences (RFC 7464), newline-delimited JSON, and JSON.
 import { fieldsOf, isFields, listOf, textOf, type Fields } from "./fields";
+import { number } from "./format";
 import { salvaged } from "./salvage";
 
 const SEPARATOR = "\x1e";
@@ -73,7 +74,7 @@ function document(text: string): LogFile {
     if (Array.isArray(events)) found.push({ header: own, events: events.map((event) => JSON.stringify(event)) });
     else failed++;
   }
-  if (failed > 0) notes.push(`${failed} of ${failed + found.length} traces have no events and are left out`);
+  if (failed > 0) notes.push(`${failed} of ${number(failed + found.length, "trace")} without events left out`);
   if (found.length === 0) throw new LogError("the file has no trace with events");
   return { header, serialization: "JSON", traces: found, notes };
 }
@@ -95,5 +96,5 @@ export function versionNote(header: Fields): string | undefined {
   const version = versionOf(header) ?? "";
   if (["0.3", "0.4", ...SCHEMAS].includes(version)) return undefined;
   const age = /^(draft-0|0\.[12]$)/.test(version) ? "older than 0.3" : "unknown to this page";
-  return `its qlog version (${version}) is ${age}, so fields with other names are missing in the charts`;
+  return `qlog version ${version} is ${age}, so the charts may lack fields`;
 }

@@ -32,7 +32,8 @@ def log_file(argument: str) -> Path | None:
     except OSError as error:
         raise ValueError(f"cannot read {argument}: {error.strerror}") from error
     if not found:
-        reason = "its header has neither qlog_version nor file_schema" if path.stat().st_size else "it is empty"
+        empty = path.stat().st_size == 0
+        reason = "it is empty" if empty else "its header has neither qlog_version nor file_schema"
         raise ValueError(f"{argument}: not a qlog file: {reason}")
     return path
 

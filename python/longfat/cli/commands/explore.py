@@ -80,4 +80,4 @@ def _refuse_for_logs(log: str, **options: object) -> None:
     """Raises ValueError if options of scenes and studies are given for a qlog file."""
     given = [f"--{name}" for name, value in options.items() if value]
     if given:
-        raise ValueError(f"{', '.join(given)}: {log} is a qlog file, which the page shows without a simulator")
+        raise ValueError(f"{', '.join(given)}: {log} is a qlog file; the options are for scenes and studies")
