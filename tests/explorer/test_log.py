@@ -139,7 +139,7 @@ def test_rtts_come_from_packets_and_acks_if_the_log_has_none(log_page: LogPage, 
     rtt = first["time"] - at["initial", 0]
     assert log_page.facts()["min-rtt"] == pytest.approx(rtt, rel=0.05)
     assert "from packets and ACKs" in log_page.fact("min-rtt")
-    assert "RTT of packets and their ACKs (ms)" in log_page.texts("#log-charts h3")
+    assert "RTT of packets and their ACKs (ms)" in log_page.texts("#log-charts h2")
 
 
 def test_a_tcp_log_has_the_sums_of_its_events(log_page: LogPage, tcp: Path) -> None:
@@ -160,7 +160,7 @@ def test_a_tcp_log_has_the_sums_of_its_events(log_page: LogPage, tcp: Path) -> N
     assert facts["median-rtt"] == pytest.approx(statistics.median(rtts))
     end = max(one["header"]["sequence"] - 1 + one["raw"]["payload_length"] for one in data)
     assert facts["new-sent"] == pytest.approx(end * 8 / facts["duration"])
-    titles = log_page.texts("#log-charts h3")
+    titles = log_page.texts("#log-charts h2")
     assert titles[:3] == ["Sent: sequence numbers (bytes)", "Windows (kB)", "RTT (ms)"]
     assert log_page.fact("implementation") == "longfat"
     assert log_page.fact("protocol") == "TCP"
@@ -256,9 +256,9 @@ def test_keys_choose_events(log_page: LogPage, quic: Path) -> None:
 
 def test_packet_number_spaces_have_their_own_charts(log_page: LogPage) -> None:
     log_page.open(samples.go())
-    assert "Sent: packet numbers (application data)" in log_page.texts("#log-charts h3")
+    assert "Sent: packet numbers (application data)" in log_page.texts("#log-charts h2")
     log_page.enter("log-space", "Initial")
-    assert "Sent: packet numbers (Initial)" in log_page.texts("#log-charts h3")
+    assert "Sent: packet numbers (Initial)" in log_page.texts("#log-charts h2")
 
 
 def test_losses_states_and_timers_are_marks(log_page: LogPage) -> None:

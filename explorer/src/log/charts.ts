@@ -64,7 +64,7 @@ export class LogCharts {
       if (sent.time.length > 0) {
         const layers: Layer[] = [
           { label: "sent", shape: "dot", colour: blue, ...sent },
-          { label: "acknowledged", shape: "dot", colour: green, ...acknowledged },
+          { label: "acknowledged", shape: "ring", colour: green, ...acknowledged },
           connection.lost > 0
             ? { label: "declared lost", shape: "cross", colour: () => LOSS, ...lost }
             : { label: "never acknowledged", shape: "cross", colour: () => LOSS, ...space.unanswered },
@@ -171,7 +171,7 @@ export class LogCharts {
       const interval = intervalOf(this.view.range);
       const rates = ratesOf(this.view.range, interval, columns);
       plot.setData([rates.time, ...rates.columns], false);
-      box.querySelector("h3")!.textContent = `Rate (Mbit/s), mean of ${duration(interval)}`;
+      box.querySelector("h2")!.textContent = `Rate (Mbit/s), mean of ${duration(interval)}`;
     };
     this.updates = [update];
   }
@@ -186,7 +186,7 @@ export class LogCharts {
 
   private box(title: string): HTMLElement {
     const box = document.createElement("figure");
-    const heading = document.createElement("h3");
+    const heading = document.createElement("h2");
     heading.textContent = title;
     box.append(heading);
     box.setAttribute("aria-label", title);

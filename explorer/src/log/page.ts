@@ -74,7 +74,7 @@ async function show(place: number, turn: number): Promise<void> {
     },
   );
   connection = read;
-  document.title = `${name} – longfat log`;
+  document.title = `longfat log: ${name}`;
   status.textContent = summary(name, log, events, read);
   by("log").hidden = false;
   list(by("log-header"), headerFacts(log, trace, events));

@@ -2,7 +2,7 @@
 import type uPlot from "uplot";
 import { firstAtOrAfter } from "./search";
 
-export type Shape = "bar" | "dot" | "cross" | "steps" | "line";
+export type Shape = "bar" | "dot" | "ring" | "cross" | "steps" | "line";
 
 /** A column of points. `colour` returns the present colour of the theme. */
 export interface Layer {
@@ -16,7 +16,7 @@ export interface Layer {
 }
 
 /** Smallest side of a point in CSS pixels. */
-const SIDE = 2.5;
+const SIDE = 3;
 const CROSS = 3.5;
 
 /** Draws the layers in their order. */
@@ -55,7 +55,7 @@ function drawPoints(plot: uPlot, { shape, colour, time, y, top }: Layer): void {
   const width = Math.ceil(bbox.width) + 1;
   const drawn = new Uint8Array(width * (Math.ceil(bbox.height) + 1));
   ctx.fillStyle = ctx.strokeStyle = colour();
-  ctx.lineWidth = 1.5 * ratio;
+  ctx.lineWidth = (shape === "ring" ? 1 : 1.5) * ratio;
   ctx.setLineDash([]);
   const end = firstAtOrAfter(time, max! + 1e-12);
   if (shape === "cross") ctx.beginPath();
@@ -79,6 +79,8 @@ function drawPoints(plot: uPlot, { shape, colour, time, y, top }: Layer): void {
     } else if (shape === "bar") {
       const tall = Math.max(side, low - high);
       ctx.fillRect(across - side / 2, Math.min(high, low - tall), side, tall);
+    } else if (shape === "ring") {
+      ctx.strokeRect(across - side / 2, low - side / 2, side, side);
     } else {
       ctx.fillRect(across - side / 2, low - side / 2, side, side);
     }
