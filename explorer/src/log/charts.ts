@@ -21,6 +21,13 @@ const STILL = 2;
 const PACKETS_NOTE = "Each dot is a packet. From its transmission to its acknowledgement takes one RTT: the horizontal distance.";
 const SEGMENTS_NOTE = "Each bar is a segment. The vertical distance from acknowledged to sent is the data in flight.";
 
+/** A chart of numbers. */
+interface Group {
+  title: string;
+  layers: readonly Layer[];
+  note?: string;
+}
+
 interface Line {
   label: string;
   colour: string;
@@ -55,34 +62,22 @@ export class LogCharts {
     this.plots = [];
     [this.connection, this.space] = [connection, space];
     if (connection === undefined) return;
-    const { sequences } = connection;
-    const groups: { title: string; layers: Layer[]; note?: string }[] = [];
-    if (sequences.sent.segments > 0) groups.push({ title: "Sent: sequence numbers (bytes)", layers: layersOfStream(sequences.sent, true), note: SEGMENTS_NOTE });
-    if (sequences.received.segments > 0) groups.push({ title: "Received: sequence numbers (bytes)", layers: layersOfStream(sequences.received, false) });
-    if (space !== undefined) {
-      const { sent, acknowledged, lost, received, name } = space;
-      if (sent.time.length > 0) {
-        const layers: Layer[] = [
-          { label: "sent", shape: "dot", colour: blue, ...sent },
-          { label: "acknowledged", shape: "ring", colour: green, ...acknowledged },
-          connection.lost > 0
-            ? { label: "declared lost", shape: "cross", colour: () => LOSS, ...lost }
-            : { label: "never acknowledged", shape: "cross", colour: () => LOSS, ...space.unanswered },
-        ];
-        groups.push({ title: `Sent: packet numbers (${name})`, layers, note: PACKETS_NOTE });
-      }
-      if (received.time.length > 0) groups.push({ title: `Received: packet numbers (${name})`, layers: [{ label: "received", shape: "dot", colour: blue, ...received }] });
-    }
+    const { sent, received } = connection;
+    const groups = [sentGroup(connection, space), receivedGroup(connection, space)].filter((group) => group !== undefined);
+    // The direction with more bytes is the first chart, and the other one the last.
+    if (received.total > sent.total) groups.reverse();
     const largest = Math.max(1000, ...groups.flatMap(({ layers }) => layers.map((layer) => highest(layer))));
     const axis = Math.ceil(count(largest).length * DIGIT + TICK);
-    for (const { title, layers, note } of groups) this.addPoints(title, layers.filter(({ time }) => time.length > 0), axis, note);
+    const [first, ...others] = groups;
+    if (first) this.addPoints(first, axis);
     this.addWindows(connection, axis);
     this.addRtts(connection, axis);
     this.addRates(connection, axis);
+    for (const group of others) this.addPoints(group, axis);
     this.zoom();
   }
 
-  private addPoints(title: string, layers: readonly Layer[], axis: number, note: string | undefined): void {
+  private addPoints({ title, layers, note }: Group, axis: number): void {
     const box = this.box(title);
     const high = Math.max(...layers.map((layer) => highest(layer)));
     const low = Math.min(...layers.map(({ y }) => lowest(y)));
@@ -265,6 +260,32 @@ const lineSeries = ({ label, colour, dash }: Line, steps: boolean): uPlot.Series
 });
 
 const upFromZero = (_: uPlot, __: number | null, high: number | null): uPlot.Range.MinMax => [0, (high ?? 0) > 0 ? high! * 1.05 : 1];
+
+/** Returns a chart of the layers with points, if any has. */
+function groupOf(title: string, layers: readonly Layer[], note?: string): Group | undefined {
+  const drawn = layers.filter(({ time }) => time.length > 0);
+  return drawn.length > 0 ? { title, layers: drawn, ...(note === undefined ? {} : { note }) } : undefined;
+}
+
+function sentGroup({ sequences, lost: losses }: Connection, space: NumberSpace | undefined): Group | undefined {
+  if (sequences.sent.segments > 0) return groupOf("Sent: sequence numbers (bytes)", layersOfStream(sequences.sent, true), SEGMENTS_NOTE);
+  if (space === undefined) return undefined;
+  const { name, sent, acknowledged, lost, unanswered } = space;
+  const layers: Layer[] = [
+    { label: "sent", shape: "dot", colour: blue, ...sent },
+    { label: "acknowledged", shape: "ring", colour: green, ...acknowledged },
+    losses > 0
+      ? { label: "declared lost", shape: "cross", colour: () => LOSS, ...lost }
+      : { label: "never acknowledged", shape: "cross", colour: () => LOSS, ...unanswered },
+  ];
+  return groupOf(`Sent: packet numbers (${name})`, layers, PACKETS_NOTE);
+}
+
+function receivedGroup({ sequences }: Connection, space: NumberSpace | undefined): Group | undefined {
+  if (sequences.received.segments > 0) return groupOf("Received: sequence numbers (bytes)", layersOfStream(sequences.received, false));
+  if (space === undefined) return undefined;
+  return groupOf(`Received: packet numbers (${space.name})`, [{ label: "received", shape: "dot", colour: blue, ...space.received }]);
+}
 
 function layersOfStream({ data, retransmitted, acknowledged, sacked }: Stream, sent: boolean): Layer[] {
   return [
