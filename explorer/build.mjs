@@ -1,4 +1,4 @@
-// Builds the page into a folder that needs no server: classic scripts, and the simulator as text, compressed with gzip.
+// Builds the explorer and the page of qlog files into a folder that needs no server: classic scripts, and the simulator as text, compressed with gzip.
 // Usage: node build.mjs FOLDER [explorer.wasm]
 import { build } from "esbuild";
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";

@@ -209,6 +209,7 @@ def test_fields_of_the_period_zoom_with_the_keyboard(log_page: LogPage, quic: Pa
     # A period outside of the log changes nothing.
     log_page.enter("log-from", "17")
     log_page.shown(sum(200 <= one["time"] <= 300 for one in events), len(events))
+    assert log_page.browser.evaluate("document.querySelector('#log-from').value") == "0.2"
 
 
 def test_the_list_filters_by_name_and_text(log_page: LogPage, quic: Path) -> None:
@@ -288,6 +289,14 @@ def test_losses_states_and_timers_are_marks(log_page: LogPage) -> None:
         (samples.go()[:-30], "16 events; the last record is incomplete and left out; 1 event of 1 name"),
         (samples.contained(samples.trace("t")), "the log has no events."),
         (
+            samples.contained(
+                samples.trace(
+                    "t", *({**samples.event(1, "quic:packet_sent"), "group_id": one} for one in ("a", "b"))
+                )
+            ),
+            "2 events; events of 2 connections (group_id) share the charts.",
+        ),
+        (
             samples.lines({"qlog_version": "7.0", "trace": {}}, [3, samples.event(1, "quic:packet_sent"), 3]),
             (
                 "1 event; qlog version 7.0 is unknown to this page, so the charts may lack fields; "
@@ -295,7 +304,7 @@ def test_losses_states_and_timers_are_marks(log_page: LogPage) -> None:
             ),
         ),
     ],
-    ids=["rust", "mvfst", "picoquic", "cut", "no-events", "version"],
+    ids=["rust", "mvfst", "picoquic", "cut", "no-events", "connections", "version"],
 )
 def test_other_shapes_are_read_with_a_note(log_page: LogPage, text: str, status: str) -> None:
     log_page.open(text)

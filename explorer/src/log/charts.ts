@@ -230,7 +230,7 @@ export class LogCharts {
     const { left, width } = plot.over.getBoundingClientRect();
     const [from, to] = ends.map((x) => plot.posToVal(Math.min(width, Math.max(0, x - left)), "x")) as [number, number];
     if (Math.abs(ends[0] - ends[1]) <= STILL) this.choose(to);
-    else this.view.zoom(from, to);
+    else this.view.zoom(Math.min(from, to), Math.max(from, to));
     // After uPlot's own listeners, in all charts.
     setTimeout(() => this.plots.forEach((one) => one.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false)));
   }

@@ -30,6 +30,8 @@ export class Events {
   readonly counts: number[] = [];
   /** Records that are not valid events. */
   invalid = 0;
+  /** Connections that events name in `group_id`. */
+  readonly groups = new Set<string>();
   /** Whether the last record is incomplete. */
   truncated = false;
   readonly clock: Clock;
@@ -89,6 +91,8 @@ export class Events {
   private parsed(text: string): LogEvent | undefined {
     const record = this.record(parsed(text));
     const time = record && this.clock.next(record["time"], textOf(record["time_format"]));
+    const group = record?.["group_id"];
+    if (group !== undefined) this.groups.add(typeof group === "string" ? group : JSON.stringify(group));
     return record === undefined || time === undefined ? undefined : { time, name: nameOf(record), data: fieldsOf(record["data"]) };
   }
 

@@ -100,6 +100,7 @@ function summary(name: string, log: LogFile, events: Events, { used }: Connectio
   const invalid = events.invalid - (events.truncated ? 1 : 0);
   if (events.truncated) left.push("the last record is incomplete and left out");
   if (invalid > 0) left.push(`${number(invalid, "record")} without a valid event or time left out`);
+  if (events.groups.size > 1) left.push(`events of ${count(events.groups.size)} connections (group_id) share the charts`);
   const others = events.names.filter((one) => !used.has(one));
   const unused = others.reduce((all, one) => all + events.counts[events.names.indexOf(one)]!, 0);
   if (unused > 0) left.push(`${number(unused, "event")} of ${number(others.length, "name")} only in the list`);
@@ -163,7 +164,7 @@ function connect(): void {
     charts.show(connection, connection?.spaces.get(value));
   });
   const [from, to] = [by<HTMLInputElement>("log-from"), by<HTMLInputElement>("log-to")];
-  const zoom = (): void => view.zoom(from.valueAsNumber || 0, to.valueAsNumber || 0);
+  const zoom = (): void => view.zoom(from.valueAsNumber, to.valueAsNumber);
   from.addEventListener("change", zoom);
   to.addEventListener("change", zoom);
   by("log-all").addEventListener("click", () => view.showAll());

@@ -35,7 +35,7 @@ export function readLog(text: string): LogFile {
   if (!start.startsWith("{")) throw new LogError("not a qlog file: qlog is JSON, and starts with { or a record separator");
   const line = start.indexOf("\n");
   const first = line > 0 && start.slice(line).trim() !== "" ? parsed(start.slice(0, line)) : undefined;
-  return isFields(first) && !("traces" in first) ? sequence(start.split("\n"), "NDJSON") : document(start);
+  return isFields(first) && !("traces" in first) ? sequence(start.split("\n"), "NDJSON") : oneDocument(start);
 }
 
 /** Returns the value of JSON, or undefined. */
@@ -57,7 +57,7 @@ function sequence(records: readonly string[], serialization: "JSON-SEQ" | "NDJSO
   return { header, serialization, traces: [{ header: fieldsOf(trace), events }], notes: [] };
 }
 
-function document(text: string): LogFile {
+function oneDocument(text: string): LogFile {
   const notes: string[] = [];
   let value = parsed(text);
   if (value === undefined) {

@@ -33,10 +33,10 @@ export class View {
     this.set(this.all);
   }
 
-  /** Shows a period, limited to the trace. */
+  /** Shows a period, limited to the trace; an empty one changes nothing. */
   zoom(from: number, to: number): void {
-    const range: Range = [Math.max(this.all[0], Math.min(from, to)), Math.min(this.all[1], Math.max(from, to))];
-    if (range[1] > range[0]) this.set(range);
+    const range: Range = [Math.max(this.all[0], from), Math.min(this.all[1], to)];
+    this.set(range[1] > range[0] ? range : this.shown);
   }
 
   private set(range: Range): void {
