@@ -291,6 +291,14 @@ def test_losses_states_and_timers_are_marks(log_page: LogPage) -> None:
         (
             samples.contained(
                 samples.trace(
+                    "t", *[samples.event(1, "quic:packet_sent", **samples.packet("1RTT", 3, 100))] * 3
+                )
+            ),
+            "3 events; 2 sent packets with a number of an earlier one, as of several paths",
+        ),
+        (
+            samples.contained(
+                samples.trace(
                     "t", *({**samples.event(1, "quic:packet_sent"), "group_id": one} for one in ("a", "b"))
                 )
             ),
@@ -304,7 +312,7 @@ def test_losses_states_and_timers_are_marks(log_page: LogPage) -> None:
             ),
         ),
     ],
-    ids=["rust", "mvfst", "picoquic", "cut", "no-events", "connections", "version"],
+    ids=["rust", "mvfst", "picoquic", "cut", "no-events", "paths", "connections", "version"],
 )
 def test_other_shapes_are_read_with_a_note(log_page: LogPage, text: str, status: str) -> None:
     log_page.open(text)

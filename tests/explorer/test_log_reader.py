@@ -210,3 +210,22 @@ def test_numbers_of_packets_may_arrive_in_any_order(tmp_path: Path) -> None:
     ]
     found = reading(tmp_path, samples.contained(samples.trace("t", *sent, *received)))
     assert found["spaces"]["application data"][1] == [4, 5, 1, 3, 9]
+
+
+def test_paths_have_their_own_numbers(tmp_path: Path) -> None:
+    def on(path: int, *frames: dict[str, Any]) -> dict[str, Any]:
+        return {**samples.packet("1RTT", 0, 100, *frames), "path_id": path}
+
+    events = [
+        samples.event(0, "quic:packet_sent", **on(0, samples.stream(0, 1))),
+        samples.event(1, "quic:packet_sent", **on(1, samples.stream(1, 1))),
+        samples.event(2, "quic:packet_received", **on(1, samples.ack([0, 0]))),
+        samples.event(
+            5,
+            "quic:packet_received",
+            **on(0, {**samples.ack([0, 0]), "frame_type": "path_ack", "path_id": 1}),
+        ),
+    ]
+    found = reading(tmp_path, samples.contained(samples.trace("t", *events)))
+    assert [found["spaces"][f"application data, path {path}"][1] for path in (0, 1)] == [[0], [0]]
+    assert found["rtts"] == [2, 4]

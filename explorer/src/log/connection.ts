@@ -48,8 +48,9 @@ const SPACES: Readonly<Record<string, string>> = {
   application_data: APPLICATION,
   onertt: APPLICATION,
 };
+const ACKS: ReadonlySet<string> = new Set(["ack", "path_ack"]);
 /** Frames that elicit no ACK (RFC 9002, section 2). */
-const SILENT = new Set(["ack", "padding", "connection_close"]);
+const SILENT: ReadonlySet<string> = new Set([...ACKS, "padding", "connection_close"]);
 
 export class Connection implements Visitor {
   readonly spaces = new Map<string, NumberSpace>();
@@ -95,7 +96,7 @@ export class Connection implements Visitor {
     let fresh = 0;
     for (const [place, frame] of (frames ?? []).entries()) {
       const type = types![place]!;
-      if (type === "ack" && direction === "received") this.acknowledge(space, time, frame, row);
+      if (ACKS.has(type) && direction === "received") this.acknowledge(this.acknowledgedSpace(data, type, frame), time, frame, row);
       if (type === "stream") fresh += this.stream(direction, frame);
     }
     const raw = fieldsOf(data["raw"]);
@@ -177,11 +178,16 @@ export class Connection implements Visitor {
     this.rtts.value.push(rtt);
   }
 
-  /** Returns the packet number space of an event; that of 1-RTT packets if it names none. */
-  private space(data: Fields): NumberSpace {
+  /** Returns the space that an ACK of a packet is about. With several paths, ACK frames are about path 0, and PATH_ACK frames name theirs. */
+  private acknowledgedSpace(data: Fields, type: string, frame: Fields): NumberSpace {
+    const own = pathOf(data);
+    return this.space(data, type === "path_ack" ? (frame["path_id"] ?? own) : own === undefined ? own : 0);
+  }
+
+  /** Returns the packet number space of an event and a path; that of 1-RTT packets if it names none. */
+  private space(data: Fields, path = pathOf(data)): NumberSpace {
     const header = fieldsOf(data["header"]);
     const type = textOf(data["packet_number_space"]) ?? textOf(header["packet_type"]) ?? textOf(data["packet_type"]) ?? "1RTT";
-    const path = data["path_id"] ?? header["path_id"];
     const own = SPACES[type.toLowerCase()] ?? type;
     const name = path === undefined || own === "Initial" || own === "Handshake" ? own : `${own}, path ${String(path)}`;
     let space = this.spaces.get(name);
@@ -189,6 +195,9 @@ export class Connection implements Visitor {
     return space;
   }
 }
+
+/** Returns the path of a packet, which has its own packet numbers. */
+const pathOf = (data: Fields): unknown => data["path_id"] ?? fieldsOf(data["header"])["path_id"];
 
 const typeOf = (frame: Fields): string => (textOf(frame["frame_type"]) ?? "").toLowerCase();
 

@@ -22,6 +22,8 @@ export class NumberSpace {
   readonly lost = noPoints();
   /** Packets declared lost that an ACK covered, before or after. */
   spurious = 0;
+  /** Sent packets whose number an earlier one had. */
+  repeated = 0;
   /** Sent numbers in ascending order, with the time of each, and whether it elicits an ACK. */
   private readonly numbers: number[] = [];
   private readonly sentAt: number[] = [];
@@ -36,7 +38,10 @@ export class NumberSpace {
   send(time: number, number: number, eliciting: boolean, row: number): void {
     addPoint(this.sent, time, number, row);
     const place = number > (this.numbers.at(-1) ?? -1) ? this.numbers.length : this.placeOf(number);
-    if (this.numbers[place] === number) return;
+    if (this.numbers[place] === number) {
+      this.repeated++;
+      return;
+    }
     this.numbers.splice(place, 0, number);
     this.sentAt.splice(place, 0, time);
     this.eliciting.splice(place, 0, eliciting);

@@ -93,7 +93,7 @@ async function show(place: number, turn: number): Promise<void> {
 }
 
 /** Returns one line about what was read, and what was left out. */
-function summary(name: string, log: LogFile, events: Events, { used }: Connection): string {
+function summary(name: string, log: LogFile, events: Events, { used, numberSpaces }: Connection): string {
   const left = [...log.notes];
   const version = versionNote(log.header);
   if (version !== undefined) left.push(version);
@@ -101,6 +101,8 @@ function summary(name: string, log: LogFile, events: Events, { used }: Connectio
   if (events.truncated) left.push("the last record is incomplete and left out");
   if (invalid > 0) left.push(`${number(invalid, "record")} without a valid event or time left out`);
   if (events.groups.size > 1) left.push(`events of ${count(events.groups.size)} connections (group_id) share the charts`);
+  const repeated = numberSpaces.reduce((all, space) => all + space.repeated, 0);
+  if (repeated > 0) left.push(`${number(repeated, "sent packet")} with a number of an earlier one, as of several paths, whose ACKs are ambiguous`);
   const others = events.names.filter((one) => !used.has(one));
   const unused = others.reduce((all, one) => all + events.counts[events.names.indexOf(one)]!, 0);
   if (unused > 0) left.push(`${number(unused, "event")} of ${number(others.length, "name")} only in the list`);
