@@ -229,3 +229,18 @@ def test_paths_have_their_own_numbers(tmp_path: Path) -> None:
     found = reading(tmp_path, samples.contained(samples.trace("t", *events)))
     assert [found["spaces"][f"application data, path {path}"][1] for path in (0, 1)] == [[0], [0]]
     assert found["rtts"] == [2, 4]
+
+
+def test_new_data_leaves_out_what_arrived_before(tmp_path: Path) -> None:
+    parts = [(0, 10), (20, 10), (40, 10), (15, 10), (5, 60), (0, 65), (70, 0), (80, 5), (60, 30)]
+    seen: set[int] = set()
+    expected = []
+    for offset, length in parts:
+        expected.append(len(set(range(offset, offset + length)) - seen))
+        seen |= set(range(offset, offset + length))
+    events = [
+        samples.event(time, "quic:packet_sent", **samples.packet("1RTT", time, 100, samples.stream(*part)))
+        for time, part in enumerate(parts)
+    ]
+    found = reading(tmp_path, samples.contained(samples.trace("t", *events)))
+    assert found["fresh"] == expected

@@ -175,7 +175,11 @@ export class LogCharts {
 
   private addLines(title: string, time: readonly number[], lines: readonly Line[], axis: number, steps: boolean, plugins: uPlot.Plugin[]): void {
     const series = [timeSeries, ...lines.map((line) => lineSeries(line, steps))];
-    const data = [time, ...lines.map(({ values }) => values)] as uPlot.AlignedData;
+    // Steps keep their value until the end of the log.
+    const end = steps && time.length > 0 && time.at(-1)! < this.view.whole[1] ? 1 : 0;
+    const times = end ? [...time, this.view.whole[1]] : time;
+    const columns = lines.map(({ values }) => (end ? [...values, values.at(-1) ?? null] : values));
+    const data = [times, ...columns] as uPlot.AlignedData;
     this.plots.push(this.plot(this.box(title), LOW, axis, series, data, upFromZero, plugins, true));
   }
 

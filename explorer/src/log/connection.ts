@@ -1,4 +1,5 @@
 // What the charts and facts of a trace show, collected from its events.
+import { Coverage } from "./coverage";
 import type { LogEvent, Visitor } from "./events";
 import { fieldsOf, firstNumber, listOf, numberOf, textOf, type Fields } from "./fields";
 import { Metrics } from "./metrics";
@@ -16,11 +17,11 @@ export interface Mark {
 export class Direction {
   readonly time: number[] = [];
   readonly bytes: number[] = [];
-  /** Payload bytes beyond all earlier ones of their stream. */
+  /** Payload bytes that the log has for the first time. */
   readonly fresh: number[] = [];
   total = 0;
   totalFresh = 0;
-  private readonly ends = new Map<string, number>();
+  private readonly streams = new Map<string, Coverage>();
 
   add(time: number, bytes: number, fresh: number): void {
     this.time.push(time);
@@ -30,11 +31,11 @@ export class Direction {
     this.totalFresh += fresh;
   }
 
-  /** Returns the bytes of a part of a stream beyond all earlier ones. */
-  advance(stream: string, end: number): number {
-    const before = this.ends.get(stream) ?? 0;
-    this.ends.set(stream, Math.max(before, end));
-    return Math.max(0, end - before);
+  /** Returns how many bytes of a part of a stream are new. */
+  advance(stream: string, from: number, length: number): number {
+    let coverage = this.streams.get(stream);
+    if (coverage === undefined) this.streams.set(stream, (coverage = new Coverage()));
+    return coverage.add(from, from + length);
   }
 }
 
@@ -107,7 +108,7 @@ export class Connection implements Visitor {
   private stream(direction: "sent" | "received", frame: Fields): number {
     const length = firstNumber(frame, "length") ?? firstNumber(fieldsOf(frame["raw"]), "payload_length", "length") ?? 0;
     const stream = String(frame["stream_id"] ?? frame["id"] ?? "");
-    return this[direction].advance(stream, (firstNumber(frame, "offset") ?? 0) + length);
+    return this[direction].advance(stream, firstNumber(frame, "offset") ?? 0, length);
   }
 
   private acknowledge(space: NumberSpace, time: number, frame: Fields, row: number): void {
@@ -142,7 +143,7 @@ export class Connection implements Visitor {
     const sequence = firstNumber(header, "sequence");
     let fresh = 0;
     if (sequence !== undefined && length > 0) {
-      fresh = this[direction].advance("", sequence - 1 + length);
+      fresh = this[direction].advance("", sequence - 1, length);
       const again = data["retransmission"] === true;
       if (again && direction === "sent") {
         this.retransmissions++;

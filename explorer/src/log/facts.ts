@@ -2,7 +2,7 @@
 import type { Connection } from "./connection";
 import type { Events } from "./events";
 import { fieldsOf, listOf, textOf, type Fields } from "./fields";
-import { bytes, count, duration, milliseconds, percent, rate } from "./format";
+import { bytes, count, duration, milliseconds, number, percent, rate } from "./format";
 import { versionOf, type LogFile, type LogTrace } from "./records";
 
 export interface Fact {
@@ -65,11 +65,11 @@ export function sums(connection: Connection, events: Events): Fact[] {
   ];
   const { sent, received, sequences } = connection;
   const isTcp = sequences.sent.segments + sequences.received.segments > 0;
-  const unit = isTcp ? "segments" : "packets";
+  const unit = isTcp ? "segment" : "packet";
   for (const [key, label, direction] of [["sent", "Sent", sent], ["received", "Received", received]] as const) {
     const packets = direction.time.length;
     if (packets === 0) continue;
-    facts.push({ key: `${unit}-${key}`, label, text: `${count(packets)} ${unit}, ${bytes(direction.total)}`, value: packets });
+    facts.push({ key: `${unit}s-${key}`, label, text: `${number(packets, unit)}, ${bytes(direction.total)}`, value: packets });
     facts.push({ key: `bytes-${key}`, label: "", text: "", value: direction.total });
   }
   facts.push(...(isTcp ? ofSegments(connection) : ofNumbers(connection)));
@@ -88,17 +88,17 @@ function ofNumbers(connection: Connection): Fact[] {
   const packets = sum(({ sent }) => sent.time.length);
   if (packets === 0) return [];
   const acknowledged = sum((space) => space.acknowledged.time.length);
-  const facts: Fact[] = [{ key: "acknowledged", label: "Acknowledged", text: `${count(acknowledged)} packets`, value: acknowledged }];
+  const facts: Fact[] = [{ key: "acknowledged", label: "Acknowledged", text: number(acknowledged, "packet"), value: acknowledged }];
   const { lost } = connection;
   if (lost > 0) {
     const spurious = sum((space) => space.spurious);
-    const text = `${count(lost)} packets${spurious > 0 ? `, ${count(spurious)} of them acknowledged` : ""}`;
+    const text = `${number(lost, "packet")}${spurious > 0 ? `, ${count(spurious)} of them acknowledged` : ""}`;
     facts.push({ key: "lost", label: "Declared lost", text, value: lost });
     facts.push({ key: "loss-share", label: "Share declared lost", text: percent(lost / packets), value: lost / packets });
   } else {
     const unanswered = sum((space) => space.unanswered.time.length);
     facts.push({ key: "lost", label: "Declared lost", text: "no event", value: 0 });
-    const text = `${count(unanswered)} packets, ${percent(unanswered / packets)}`;
+    const text = `${number(unanswered, "packet")}, ${percent(unanswered / packets)}`;
     facts.push({ key: "unanswered", label: "Never acknowledged", text, value: unanswered });
   }
   return facts;

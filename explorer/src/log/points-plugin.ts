@@ -15,8 +15,9 @@ export interface Layer {
   top?: readonly number[];
 }
 
-/** Smallest side of a point in CSS pixels. */
-const SIDE = 3;
+/** Side of a point in CSS pixels, and that of few points. */
+const [SIDE, LARGE_SIDE] = [3, 5];
+const FEW = 400;
 const CROSS = 3.5;
 
 /** Draws the layers in their order. */
@@ -50,16 +51,16 @@ function drawPoints(plot: uPlot, { shape, colour, time, y, top }: Layer): void {
   const ratio = window.devicePixelRatio || 1;
   const { min, max } = plot.scales["x"]!;
   const [x, height] = [scale(plot, "x"), scale(plot, "y")];
-  const side = SIDE * ratio;
+  const [start, end] = [firstAtOrAfter(time, min!), firstAtOrAfter(time, max! + 1e-12)];
+  const side = (end - start > FEW ? SIDE : LARGE_SIDE) * ratio;
   // One point per pixel suffices.
   const width = Math.ceil(bbox.width) + 1;
   const drawn = new Uint8Array(width * (Math.ceil(bbox.height) + 1));
   ctx.fillStyle = ctx.strokeStyle = colour();
   ctx.lineWidth = (shape === "ring" ? 1 : 1.5) * ratio;
   ctx.setLineDash([]);
-  const end = firstAtOrAfter(time, max! + 1e-12);
   if (shape === "cross") ctx.beginPath();
-  for (let place = firstAtOrAfter(time, min!); place < end; place++) {
+  for (let place = start; place < end; place++) {
     const [across, low] = [x(time[place]!), height(y[place]!)];
     const high = top === undefined ? low : height(top[place]!);
     const [column, row] = [Math.floor(across - bbox.left), Math.floor(low - bbox.top)];
