@@ -60,6 +60,7 @@ def cut(tmp_path: Path, text: str, lengths: list[int]) -> list[dict[str, Any]]:
 def reading(tmp_path: Path, text: str) -> dict[str, Any]:
     """The only trace of a text."""
     (found,) = readings(tmp_path, text)
+    trace: dict[str, Any]
     (trace,) = found.pop("traces")
     return found | trace
 
