@@ -340,6 +340,18 @@ def test_other_files_are_one_message(log_page: LogPage, text: str, error: str) -
     assert log_page.facts()["events"] == 5
 
 
+def test_a_log_replaces_another_one(log_page: LogPage) -> None:
+    log_page.open(samples.go())
+    assert any(title.startswith("Rate") for title in log_page.texts("#log-charts h2"))
+    metrics = samples.event(7, "quic:recovery_metrics_updated", congestion_window=1200)
+    log_page.drop("next.qlog", samples.contained(samples.trace("t", metrics, {**metrics, "time": 9})))
+    log_page.shown(2, 2)
+    assert log_page.texts("#log-charts h2") == ["Windows (kB)"]
+    log_page.enter("log-from", "0.008")
+    log_page.shown(1, 2)
+    assert log_page.browser.complaints() == []
+
+
 def test_one_of_several_traces_is_shown(log_page: LogPage) -> None:
     one = samples.trace("one", samples.event(1, "quic:packet_sent"))
     two = samples.trace("two", samples.event(1, "quic:a"), samples.event(2, "quic:b"))

@@ -9,6 +9,7 @@ import { marksPlugin } from "./marks-plugin";
 import type { NumberSpace } from "./number-space";
 import { pointsPlugin, type Layer } from "./points-plugin";
 import { intervalOf, ratesOf } from "./rates";
+import { firstAtOrAfter } from "./search";
 import type { Stream } from "./sequences";
 import type { View } from "./view";
 
@@ -41,6 +42,8 @@ const green = (): string => worldColour(2);
 
 export class LogCharts {
   private plots: uPlot[] = [];
+  /** Computes what depends on the period. */
+  private update: () => void = () => {};
   private connection?: Connection | undefined;
   private space?: NumberSpace | undefined;
 
@@ -60,6 +63,7 @@ export class LogCharts {
     for (const plot of this.plots) plot.destroy();
     this.parent.replaceChildren();
     this.plots = [];
+    this.update = () => {};
     [this.connection, this.space] = [connection, space];
     if (connection === undefined) return;
     const { sent, received } = connection;
@@ -108,10 +112,8 @@ export class LogCharts {
       let [least, most] = [Infinity, -Infinity];
       if (this.view.zoomed) {
         for (const { time, y, top, shape } of layers) {
-          for (let place = 0; place < time.length; place++) {
-            if (time[place]! < from) continue;
-            if (time[place]! > to) break;
-            if (shape === "steps") continue;
+          if (shape === "steps") continue;
+          for (let place = firstAtOrAfter(time, from); place < time.length && time[place]! <= to; place++) {
             least = Math.min(least, y[place]!);
             most = Math.max(most, top?.[place] ?? y[place]!);
           }
@@ -162,16 +164,13 @@ export class LogCharts {
     const series: uPlot.Series[] = [timeSeries, ...columns.map(({ label, colour, dash }) => lineSeries({ label, colour, dash, values: [] }, true))];
     const plot = this.plot(box, LOW, axis, series, [[], ...columns.map(() => [])], upFromZero, [], true);
     this.plots.push(plot);
-    const update = (): void => {
+    this.update = () => {
       const interval = intervalOf(this.view.range);
       const rates = ratesOf(this.view.range, interval, columns);
       plot.setData([rates.time, ...rates.columns], false);
       box.querySelector("h2")!.textContent = `Rate (Mbit/s), mean of ${duration(interval)}`;
     };
-    this.updates = [update];
   }
-
-  private updates: (() => void)[] = [];
 
   private addLines(title: string, time: readonly number[], lines: readonly Line[], axis: number, steps: boolean, plugins: uPlot.Plugin[]): void {
     const series = [timeSeries, ...lines.map((line) => lineSeries(line, steps))];
@@ -240,7 +239,7 @@ export class LogCharts {
   }
 
   private zoom(): void {
-    for (const update of this.updates) update();
+    this.update();
     const [min, max] = this.view.range;
     for (const plot of this.plots) plot.setScale("x", { min, max });
   }
