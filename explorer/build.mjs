@@ -1,4 +1,4 @@
-// Builds the page into a folder that needs no server: classic scripts, and the simulator as text, compressed with gzip.
+// Builds the explorer and the page of qlog files into a folder that needs no server: classic scripts, and the simulator as text, compressed with gzip.
 // Usage: node build.mjs FOLDER [explorer.wasm]
 import { build } from "esbuild";
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -19,6 +19,9 @@ await build({
 const uplot = readFileSync("node_modules/uplot/dist/uPlot.min.css", "utf8");
 writeFileSync(join(folder, "explorer.css"), uplot + readFileSync("src/style.css", "utf8"));
 copyFileSync("src/index.html", join(folder, "index.html"));
+// The page that shows qlog files needs no simulator.
+await build({ ...shared, entryPoints: ["src/log/page.ts"], outfile: join(folder, "log.js") });
+copyFileSync("src/log/log.html", join(folder, "log.html"));
 
 const simulator = join(folder, "simulator.js");
 if (wasm) {

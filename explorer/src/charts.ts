@@ -1,16 +1,15 @@
 // Charts of all worlds on one time axis, with a shared cursor.
 import uPlot from "uplot";
 import { marksPlugin, type Marks } from "./chart-marks";
+import { axisStyle, legendMarkers, TIME_AXIS } from "./chart-style";
 import { familyOf, PROTOCOLS } from "./protocols";
-import { theme, worldColour } from "./palette";
+import { worldColour } from "./palette";
 import { INTERVAL_S, type Columns } from "./columns";
 import type { Chart } from "./picture";
 import type { Sketch } from "./sketch";
 import type { World } from "./world";
 
 const HEIGHT = 150;
-/** Room for the times below a chart. */
-export const TIME_AXIS = 32;
 
 interface Panel {
   title: string;
@@ -20,7 +19,6 @@ interface Panel {
 /** Lines of the configurations, which differ without colours, too: dashes, and widths in charts whose dashes are columns. */
 const DASHES: readonly number[][] = [[], [9, 4], [2, 3]];
 const WIDTHS = [1.5, 2.5, 3.5];
-const BORDERS: Readonly<Record<number, string>> = { 0: "solid", 9: "dashed", 6: "dashed", 2: "dotted" };
 
 const PANELS: readonly Panel[] = [
   {
@@ -71,8 +69,7 @@ export class Charts {
     for (const plot of this.plots) plot.destroy();
     // One layout for all charts.
     const width = this.width();
-    const colours = theme();
-    const axis = { stroke: colours.text, grid: { stroke: colours.line, width: 0.5 }, ticks: { stroke: colours.line } };
+    const axis = axisStyle();
     this.plots = PANELS.map((panel, chart) => {
       const series: uPlot.Series[] = [{ label: "time", value: (_, time) => (time === null ? "–" : `${time.toFixed(2)} s`) }];
       for (const [place, world] of worlds.entries()) {
@@ -93,7 +90,7 @@ export class Charts {
         height: HEIGHT,
         series,
         plugins: [marksPlugin(this.marks), this.sketch.plugin(chart)],
-        legend: { markers: { width: 2, dash: (plot, place) => BORDERS[plot.series[place]!.dash?.[0] ?? 0]! } },
+        legend: { markers: legendMarkers() },
         cursor: { sync: { key: "time" }, drag: { x: true, y: false } },
         scales: {
           x: { time: false, range: (_, low, high) => (this.predicted(chart) ? [0, this.predicted(chart)!.span] : [low, high]) },

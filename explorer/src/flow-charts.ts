@@ -1,9 +1,9 @@
 // Charts of single flows and queues, for each world with several, and of the subflows of flow 1.
 import uPlot from "uplot";
-import { TIME_AXIS } from "./charts";
 import { marksPlugin, type Marks } from "./chart-marks";
+import { axisStyle, TIME_AXIS } from "./chart-style";
 import { INTERVAL_S, type Column } from "./columns";
-import { flowColour, theme } from "./palette";
+import { flowColour } from "./palette";
 import type { World } from "./world";
 
 const HEIGHT = 150;
@@ -115,8 +115,7 @@ export class FlowCharts {
   }
 
   private add({ title, lines }: Panel, width: number): uPlot {
-    const colours = theme();
-    const axis = { stroke: colours.text, grid: { stroke: colours.line, width: 0.5 }, ticks: { stroke: colours.line } };
+    const axis = axisStyle();
     const series: uPlot.Series[] = [{ label: "time", value: (_, time) => (time === null ? "–" : `${time.toFixed(2)} s`) }];
     lines.forEach(({ label }, number) =>
       series.push({

@@ -569,6 +569,8 @@ class Page {
 }
 
 async function start(): Promise<void> {
+  // The page of logs links back with the same engine.
+  if (isNative()) by<HTMLAnchorElement>("to-log").search = "?engine=native";
   try {
     // Also a scene of the address can use the study's controllers. In WebAssembly there is no Python.
     if (hasStudy && isNative()) addControllers((await servedStudy()).controllers);

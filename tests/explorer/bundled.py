@@ -22,7 +22,7 @@ def run(tmp_path: Path, module: str, code: str, *, before: str = "") -> Any:
     node = shutil.which("node")
     if node is None or not bundler.exists():
         requirements.skip("programs", "node, and the npm packages of explorer/build")
-    script = tmp_path / f"{module}.mjs"
+    script = tmp_path / f"{Path(module).name}.mjs"
     source = EXPLORER / "src" / f"{module}.ts"
     bundle: list[str | Path] = [
         bundler,

@@ -9,6 +9,7 @@ import pytest
 from tests import requirements
 from tests.browser import Browser
 from tests.explorer.driver import Explorer
+from tests.explorer.log_driver import LogPage
 
 ROOT = Path(__file__).parents[2]
 BUILT = ROOT / "target" / "explorer"
@@ -40,6 +41,25 @@ def folder() -> Path:
     if b"LONGFAT_SIMULATOR" not in simulator.read_bytes()[:64]:
         requirements.skip_unbuilt("the explorer is built without WebAssembly")
     return BUILT
+
+
+@pytest.fixture(scope="session")
+def log_folder() -> Path:
+    """The folder with the page of logs from the present sources, which needs no simulator."""
+    script = BUILT / "log.js"
+    if not script.is_file():
+        requirements.skip_unbuilt(f"the explorer: {reason()}")
+    sources = [*ROOT.glob("explorer/src/**/*"), ROOT / "explorer" / "build.mjs"]
+    if max(file.stat().st_mtime for file in sources) > script.stat().st_mtime:
+        requirements.skip_unbuilt(f"the explorer's present sources: {reason()}")
+    return BUILT
+
+
+@pytest.fixture
+def log_page(page: Browser, log_folder: Path, tmp_path: Path) -> LogPage:
+    """The page of logs in a window of usual size."""
+    page.resize(1280)
+    return LogPage(page, log_folder, tmp_path)
 
 
 @pytest.fixture(scope="session")

@@ -182,7 +182,7 @@ def test_the_page_of_the_package_is_current(node: str, tmp_path: Path) -> None:
         skip_unbuilt("the packages of the page: make explorer installs them")
     command = [node, "build.mjs", str(tmp_path)]
     subprocess.run(command, cwd=root / "explorer", check=True, timeout=120)
-    for name in ("index.html", "explorer.css", "explorer.js"):
+    for name in ("index.html", "explorer.css", "explorer.js", "log.html", "log.js"):
         shipped = root / "python" / "longfat" / "explorer" / name
         assert shipped.read_bytes() == (tmp_path / name).read_bytes(), (
             "make explorer builds it; commit the result"

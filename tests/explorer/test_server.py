@@ -43,6 +43,19 @@ def test_serves_the_page_below_its_token(server: ExplorerServer) -> None:
     assert server.server_address[0] == "127.0.0.1"
     assert request(server, f"/{server.token}/index.html?engine=native") == (200, "index.html")
     assert request(server, f"/{server.token}/explorer.js") == (200, "explorer.js")
+    assert request(server, f"/{server.token}/log.html") == (200, "log.html")
+
+
+def test_serves_one_log(server: ExplorerServer, tmp_path: Path) -> None:
+    address = f"/{server.token}/{explorer_server.LOG}"
+    assert request(server, address)[0] == 404
+    server.log = tmp_path / "own log.qlog"
+    assert request(server, address)[0] == 404
+    server.log.write_text("a log")
+    assert request(server, address) == (200, "a log")
+    assert request(server, address, host="attacker.example")[0] == 404
+    assert request(server, f"/wrong/{explorer_server.LOG}")[0] == 404
+    assert server.address().endswith("/log.html?engine=native&log=own%20log.qlog")
 
 
 def test_replies_do_not_wait_for_delayed_acks(server: ExplorerServer) -> None:

@@ -12,7 +12,7 @@ from mkdocs.structure.pages import Page
 
 BUILT = Path(__file__).resolve().parents[2] / "target" / "explorer"
 _LESSON = re.compile(r"learn/(\d+)-[\w-]+\.md")
-_LINKS = {"explorer.md": "explorer/index.html"}
+_LINKS = {"explorer.md": "explorer/index.html", "qlog.md": "explorer/log.html"}
 """Pages with a link to the explorer, besides the lessons."""
 
 

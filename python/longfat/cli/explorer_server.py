@@ -9,6 +9,7 @@ from http import HTTPStatus
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import longfat
 from longfat import _native
@@ -20,10 +21,14 @@ FILES = {
     "explorer.css": "text/css; charset=utf-8",
     "explorer.js": "text/javascript; charset=utf-8",
     "simulator.js": "text/javascript; charset=utf-8",
+    "log.html": "text/html; charset=utf-8",
+    "log.js": "text/javascript; charset=utf-8",
 }
-"""The files of the page, and their types. The simulator may be missing: the native engine replaces it."""
+"""The files of the pages, and their types. The simulator may be missing: the native engine replaces it."""
 STUDY = "study.json"
 """The study that the page opens, if there is one."""
+LOG = "log.qlog"
+"""The log that the page of logs opens, if there is one."""
 _LARGEST_REQUEST = 1 << 20
 _SIMULATOR_FILE = "simulator.js"
 _SIMULATOR = b"LONGFAT_SIMULATOR"
@@ -65,9 +70,13 @@ class ExplorerServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, page: Path, port: int = 0, study: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, page: Path, port: int = 0, study: Mapping[str, Any] | None = None, log: Path | None = None
+    ) -> None:
         super().__init__(("127.0.0.1", port), _Handler)
         self.page = page
+        self.log = log
+        """The qlog file that the page of logs opens."""
         self.token = secrets.token_urlsafe(16)
         self.study = study
         """The study that the page opens: its name, its text, a note, and its controllers in Python."""
@@ -93,11 +102,14 @@ class ExplorerServer(ThreadingHTTPServer):
         return f"127.0.0.1:{self.server_port}"
 
     def address(self, scene: str = "", *, native: bool = True) -> str:
-        """The address of the page with a scene."""
+        """The address of the page with a scene, or of the page of logs."""
         keys = [*(["engine=native"] if native else []), *(["study"] if self.study is not None else [])]
+        if self.log is not None:
+            keys.append(f"log={quote(self.log.name, safe='')}")
         query = f"?{'&'.join(keys)}" if keys else ""
         fragment = f"#{scene}" if scene else ""
-        return f"http://{self.host}/{self.token}/index.html{query}{fragment}"
+        page = "index.html" if self.log is None else "log.html"
+        return f"http://{self.host}/{self.token}/{page}{query}{fragment}"
 
 
 class _Handler(LocalHandler):
@@ -108,6 +120,14 @@ class _Handler(LocalHandler):
         kind = FILES.get(name or "")
         if name == STUDY and self.server.study is not None:
             self.reply(HTTPStatus.OK, "application/json", json.dumps(self.server.study).encode())
+            return
+        if name == LOG and self.server.log is not None:
+            try:
+                content = self.server.log.read_bytes()
+            except OSError:
+                self.reply(HTTPStatus.NOT_FOUND, "text/plain", b"not found\n")
+            else:
+                self.reply(HTTPStatus.OK, "application/octet-stream", content)
             return
         if name is None or kind is None:
             self.reply(HTTPStatus.NOT_FOUND, "text/plain", b"not found\n")
