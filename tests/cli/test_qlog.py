@@ -114,6 +114,27 @@ def test_tcp_has_a_namespace_of_its_own(tmp_path: Path) -> None:
     assert min(rtts) >= 20
 
 
+def test_each_path_numbers_its_packets_and_has_its_acks(cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "paths.qlog"
+    cli("trace", "quic/multipath", "--protocol", "mp-quic", "--side", "sender", "--out", str(file))
+    packets: dict[str, dict[int, list[int]]] = {"quic:packet_sent": {}, "quic:packet_received": {}}
+    acknowledged: dict[int, set[int]] = {}
+    for event in records(file.read_bytes())[1:]:
+        data = event["data"]
+        if "header" not in data or data["header"]["packet_type"] != "1RTT":
+            continue
+        packets[event["name"]].setdefault(data["path_id"], []).append(data["header"]["packet_number"])
+        for frame in data["frames"]:
+            if event["name"] == "quic:packet_received" and frame["frame_type"] == "path_ack":
+                covered = acknowledged.setdefault(frame["path_id"], set())
+                covered.update(*(range(low, high + 1) for low, high in frame["acked_ranges"]))
+    for numbers in packets.values():
+        assert set(numbers) == {0, 1}
+        assert all(len(one) == len(set(one)) for one in numbers.values())
+    assert set(acknowledged) == {0, 1}
+    assert all(numbers <= set(packets["quic:packet_sent"][path]) for path, numbers in acknowledged.items())
+
+
 def test_times_and_interval_select_events_and_samples(cli: Cli, tmp_path: Path) -> None:
     file = tmp_path / "page.qlog"
     span = ["--from", "100ms", "--to", "200ms", "--interval", "10ms"]

@@ -88,8 +88,8 @@ pub enum Frame<'d> {
 /// The ranges of an ACK frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ack<'d> {
-    /// Path ID of the packet numbers: 0 in an ACK frame.
-    pub path: u64,
+    /// Path ID of the packet numbers. `None` in an ACK frame, which is about the first path.
+    pub path: Option<u64>,
     /// Largest acknowledged packet number.
     pub largest: u64,
     first_range: u64,
@@ -279,10 +279,10 @@ fn frame<'d>(reader: &mut Reader<'d>) -> Option<Frame<'d>> {
     let name = match kind {
         0x00 => return Some(Frame::Padding),
         0x01 => "ping",
-        0x02 | 0x03 => return ack(reader, 0, kind == 0x03).map(Frame::Ack),
+        0x02 | 0x03 => return ack(reader, None, kind == 0x03).map(Frame::Ack),
         0x3e | 0x3f => {
             let path = reader.integer()?;
-            return ack(reader, path, kind == 0x3f).map(Frame::Ack);
+            return ack(reader, Some(path), kind == 0x3f).map(Frame::Ack);
         }
         0x06 => {
             let offset = reader.integer()?;
@@ -366,7 +366,7 @@ fn connection_id(reader: &mut Reader<'_>) -> Option<()> {
     reader.take(usize::from(length) + 16).map(drop)
 }
 
-fn ack<'d>(reader: &mut Reader<'d>, path: u64, has_marks: bool) -> Option<Ack<'d>> {
+fn ack<'d>(reader: &mut Reader<'d>, path: Option<u64>, has_marks: bool) -> Option<Ack<'d>> {
     let largest = reader.integer()?;
     reader.integer()?;
     let ranges = reader.integer()?;
@@ -491,7 +491,7 @@ mod tests {
         bytes.extend([0x7e, 0x7a, 9, 0x7e, 0x7b, 9, 0x7e, 0x7c, 1, 0]);
         let mut found = Vec::new();
         frames(&bytes, |frame| match frame {
-            Frame::Ack(ack) => ack.ranges(|low, high| assert_eq!((ack.path, low, high), (3, 17, 20))),
+            Frame::Ack(ack) => ack.ranges(|low, high| assert_eq!((ack.path, low, high), (Some(3), 17, 20))),
             other => found.push(other),
         });
         let names = [

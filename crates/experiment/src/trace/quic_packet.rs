@@ -31,7 +31,7 @@ omit_unset! {
         pub fin: Option<bool>,
         /// Bytes of payload or padding.
         pub length: Option<u64>,
-        /// Path ID, if it is not that of the first path.
+        /// Path ID, of frames that have one.
         pub path_id: Option<u64>,
         /// Acknowledged packet numbers, both ends included, ascending.
         pub acked_ranges: Option<Vec<(u64, u64)>>,
@@ -55,8 +55,8 @@ impl QuicFrame {
                 ranges.reverse();
                 Self {
                     acked_ranges: Some(ranges),
-                    path_id: (ack.path > 0).then_some(ack.path),
-                    ..named("ack")
+                    path_id: ack.path,
+                    ..named(if ack.path.is_some() { "path_ack" } else { "ack" })
                 }
             }
             Frame::Stream {

@@ -304,7 +304,7 @@ impl Ledger {
     }
 
     fn acknowledge(&mut self, now: Instant, ack: &Ack<'_>) {
-        let path = usize::try_from(ack.path).unwrap_or(usize::MAX);
+        let path = usize::try_from(ack.path.unwrap_or(0)).unwrap_or(usize::MAX);
         let Some(packets) = self.paths.get_mut(path).filter(|it| ack.largest < it.next_sent) else {
             return;
         };

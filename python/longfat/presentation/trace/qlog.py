@@ -137,7 +137,7 @@ def _segment(event: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _packets(event: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yields the packets of a datagram, which has the ID of the simulation."""
+    """Yields the packets of a datagram, which has the ID of the simulation; paths number their own packets."""
     for packet in event["packets"]:
         number = packet["number"]
         yield {
@@ -145,6 +145,7 @@ def _packets(event: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                 "packet_type": _PACKETS[packet["kind"]],
                 **({} if number is None else {"packet_number": number}),
             },
+            **({"path_id": event["subflow"]} if "subflow" in event else {}),
             "frames": [_frame(frame) for frame in packet["frames"]],
             "raw": {"length": packet["length"]},
             "datagram_id": event["id"],
