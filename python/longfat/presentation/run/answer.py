@@ -143,8 +143,9 @@ def _below(result: RunResult, world: str) -> list[RenderableType]:
         cautions = [*cautions[: _MOST_CAUTIONS - 1], f"and {hidden} more cautions (--details)"]
     lines: list[RenderableType] = []
     lines.extend(_line(text, "yellow") for text in cautions)
-    # Broken into lines, since its key must be readable.
-    lines.extend(Text(text, style="yellow") for text in notes.limits(result.cells))
+    # Broken into lines, since their keys must be readable.
+    keyed = (*notes.limits(result.cells), *notes.ecn(result.cells))
+    lines.extend(Text(text, style="yellow") for text in keyed)
     for other in grid.worlds(result.cells):
         if other == world:
             continue

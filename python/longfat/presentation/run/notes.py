@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from longfat.analysis import grid
+from longfat.analysis import grid, marking
 from longfat.analysis import limits as limited
 from longfat.analysis.precision import imprecise
 from longfat.analysis.prediction import sharing
@@ -217,6 +217,7 @@ def cautions(study: Study, results: Sequence[CellResult]) -> Iterator[str]:
     yield from unknown(results, grid.shown(study, results))
     yield from host_drops(results)
     yield from limits(results)
+    yield from ecn(results)
 
 
 def limits(cells: Sequence[CellResult]) -> Iterator[str]:
@@ -236,6 +237,24 @@ def limits(cells: Sequence[CellResult]) -> Iterator[str]:
     ]
     if found:
         yield f"limited by a buffer, not by the network: {', '.join(found)}"
+
+
+def ecn(cells: Sequence[CellResult]) -> Iterator[str]:
+    """Protocols without ECN in a queue that marks, and controllers made for marks without any."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for one in marking.without_ecn(cells):
+        groups.setdefault(one.beside, []).append(one.protocol)
+    for beside, protocols in groups.items():
+        verb = "uses" if len(protocols) == 1 else "use"
+        yield (
+            f"{', '.join(protocols)} {verb} no ECN: queues dropped packets and marked those of "
+            f"{', '.join(beside)} (key: ecn of the protocol)"
+        )
+    if protocols := list(marking.without_marks(cells)):
+        yield (
+            f"{', '.join(protocols)}: packets were dropped and none marked, so only losses reduced the window "
+            '(queues that mark: "step", "dualpi2", "pi2", or "codel", "pie" or "red" with ecn = true)'
+        )
 
 
 def unknown(cells: Sequence[CellResult], metrics: Sequence[str]) -> Iterator[str]:

@@ -137,7 +137,7 @@ def _segment(event: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _packets(event: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yields the packets of a datagram, which has the ID of the simulation; paths number their own packets."""
+    """Yields the packets of a datagram, which has the ID of the simulation. Each path has its numbers."""
     for packet in event["packets"]:
         number = packet["number"]
         yield {
