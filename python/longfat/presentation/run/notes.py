@@ -252,7 +252,7 @@ def ecn(cells: Sequence[CellResult]) -> Iterator[str]:
         )
     if protocols := list(marking.without_marks(cells)):
         yield (
-            f"{', '.join(protocols)}: packets were dropped and none marked, so only losses reduced the window "
+            f"{', '.join(protocols)}: packets were dropped and none marked, so only losses reduced windows "
             '(queues that mark: "step", "dualpi2", "pi2", or "codel", "pie" or "red" with ecn = true)'
         )
 
