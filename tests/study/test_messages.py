@@ -201,3 +201,31 @@ def test_an_unknown_protocol_by_name_lists_kinds_of_protocols() -> None:
     with pytest.raises(StudyError) as raised:
         load_study({**SHORT, "protocols": [entry]})
     assert "kinds of protocols" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('title = "t\n', "1: is not TOML: the line ends inside a text in quotes"),
+        ("title = t\n", "1: is not TOML: a value is expected after =: text needs quotes"),
+        ('title = "t"\npath = { rate = "1Mbit/s", }\n', "2: is not TOML: a key is expected"),
+        ('title = "t"\npath = { rate = "1Mbit/s"\n', "2: is not TOML: { has no }"),
+        ('title = "t"\nprotocols = ["reno"\n', "2: is not TOML: [ has no ]"),
+    ],
+)
+def test_errors_of_the_parser_say_what_is_wrong(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "study.toml"
+    file.write_text(text)
+    with pytest.raises(StudyError, match=re.escape(message)):
+        load_study(file)
+
+
+def test_missing_sections_have_an_example_that_is_valid(tmp_path: Path) -> None:
+    file = tmp_path / "study.toml"
+    file.write_text('path = { rate = "1Mbit/s", delay = "1ms" }\n')
+    with pytest.raises(StudyError) as caught:
+        load_study(file)
+    examples = [problem.message.partition("e.g. ")[2] for problem in caught.value.problems]
+    assert len(examples) == 3
+    file.write_text("\n".join([*examples, file.read_text()]))
+    load_study(file)

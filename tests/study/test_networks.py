@@ -107,6 +107,8 @@ def test_settings_reach_every_kind_of_key(shared: Data) -> None:
         ("traffic.rival.protocol.congestion=reeno", '--set: traffic.rival.protocol.congestion: .*"reeno"'),
         ("traffic.rival.workload.flows=0", "--set: traffic.rival.workload.flows: 0 is out of range"),
         ("protocols.vegas.congestion.alfa=1", "--set: protocols.vegas.congestion.alfa: unknown key .*alpha"),
+        ("protocols.vegas.alpha=1", "vegas.alpha: unknown key: it is a key of congestion; allowed: kind"),
+        ("topology.warm_up=1s", "topology.warm_up: unknown key: it is a key of workload; allowed: "),
         ("workload.warm_up=6s", "--set: workload.warm_up: .*leaves nothing to measure"),
         ('topology.access.2.rate=["1Mbit/s", "quick"]', '--set: sweep."topology.access.2.rate": .*"quick"'),
     ],

@@ -57,7 +57,19 @@ def of_syntax_error(text: str, error: tomllib.TOMLDecodeError) -> tuple[int, str
     message = str(error)
     match = _TAIL.search(message)
     line = int(match[1]) if match and match[1] else len(text.splitlines()) or 1
-    return line, _TAIL.sub("", message)
+    reason = _TAIL.sub("", message)
+    return line, _REASONS.get(reason, reason)
+
+
+_REASONS = {
+    r"Illegal character '\n'": "the line ends inside a text in quotes",
+    "Unterminated string": "a text in quotes has no end",
+    "Invalid initial character for a key part": "a key is expected, e.g. after a comma in { }",
+    "Invalid value": "a value is expected after =: text needs quotes",
+    "Unclosed inline table": "{ has no }, or a line ends inside { }",
+    "Unclosed array": "[ has no ]",
+}
+"""Messages of the parser that do not say what is wrong, in the words of a study."""
 
 
 def _place(key: str, data: Any) -> Place:

@@ -230,7 +230,8 @@ def _where_problems(study: Study, where: str, conditions: Mapping[str, str | int
     for key, condition in conditions.items():
         values = swept[key] if key in swept else _values_in_cells(study, key)
         if not values:
-            found.append(Problem(where, f'"{key}" is neither swept nor set; {allowed(key, swept)}'))
+            known = allowed(key, swept) if swept else "this study sweeps nothing"
+            found.append(Problem(where, f'"{key}" is neither swept nor set; {known}'))
         elif wrong := _incomparable(values, key, condition):
             found.append(Problem(where, wrong))
     return found

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from longfat.study.vocabulary import allowed
+from longfat.study.vocabulary import allowed, unknown_key
 
 MAX_SHOWN = 20
 """The number of problems that one error lists; further ones are counted."""
@@ -125,6 +125,12 @@ def _has(data: object, part: str | int) -> bool:
     return isinstance(data, dict) and part in data
 
 
+_EXAMPLES = {
+    "title": 'title = "Reno and CUBIC"',
+    "workload": 'workload = { kind = "bulk", duration = "30s" }',
+    "protocols": 'protocols = ["reno", "cubic"]',
+}
+"""Sections that a study needs."""
 _KINDS = {
     "string_type": "text in quotes",
     "int_type": "a whole number",
@@ -139,9 +145,13 @@ _KINDS = {
 def _message(error: Mapping[str, Any]) -> str:
     kind, value, context = error["type"], error.get("input"), error.get("ctx", {})
     if kind == "extra_forbidden":
-        return f"unknown key: {allowed(str(error['loc'][-1]), error['known'])}"
+        name = str(error["loc"][-1])
+        listed = allowed(name, error["known"])
+        is_top = len(error["loc"]) == 1 and listed.startswith("allowed")
+        return unknown_key(name, "", listed) if is_top else f"unknown key: {listed}"
     if kind == "missing":
-        return "is missing"
+        example = _EXAMPLES.get(".".join(map(str, error["loc"])))
+        return f"is missing, e.g. {example}" if example else "is missing"
     if kind == "literal_error":
         known = [name.strip().strip("'") for name in context["expected"].replace(" or ", ", ").split(",")]
         meant = error.get("meant")

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from longfat import _native
 from longfat.extensions.names import FILE_SUFFIX, INTERACTIVE, SEPARATOR
+from longfat.study import homes
 from longfat.study.keys import lookup
 
 Section = Literal["path", "topology", "protocol", "workload", "traffic"]
@@ -39,7 +40,7 @@ def _check(section: Section, text: str) -> tuple[tuple[str, str], ...]:
     problems = json.loads(_native.check(section, text))
     settings = json.loads(text) if problems else {}
     found = (_innermost(settings, _dotted(p["key"]), str(p["message"]).strip()) for p in problems)
-    return tuple((f"{section}.{key}".rstrip("."), _with_synonym(key, message)) for key, message in found)
+    return tuple((f"{section}.{key}".rstrip("."), _hinted(section, key, message)) for key, message in found)
 
 
 _UNKNOWN_KEY = "unknown key: allowed: "
@@ -65,6 +66,24 @@ def _with_synonym(key: str, message: str) -> str:
     if not message.startswith(_UNKNOWN_KEY) or name not in message.removeprefix(_UNKNOWN_KEY).split(", "):
         return message
     return f'unknown key: did you mean "{name}"{remark}? {message.removeprefix("unknown key: ")}'
+
+
+def _hinted(section: str, key: str, message: str) -> str:
+    """Returns a message about an unknown key with what it probably means, or the tables that have it."""
+    hinted = _with_synonym(key, message)
+    if hinted == message and message.startswith(_UNKNOWN_KEY):
+        return unknown_key(key.rpartition(".")[2], section, message.removeprefix("unknown key: "))
+    return hinted
+
+
+def unknown_key(name: str, section: str, known: str) -> str:
+    """Returns a message about an unknown key of a section, or of the top level (""), before what is allowed.
+
+    >>> unknown_key("warm_up", "", "allowed: title")
+    'unknown key: it is a key of workload; allowed: title'
+    """
+    home = homes.hint(name, section, vocabulary())
+    return f"unknown key: {home}; {known}" if home else f"unknown key: {known}"
 
 
 def _innermost(settings: Any, key: str, message: str) -> tuple[str, str]:
