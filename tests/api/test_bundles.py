@@ -118,6 +118,19 @@ def test_equal_runs_give_equal_bytes(run: Path, tmp_path: Path, monkeypatch: pyt
     assert (tmp_path / "first" / "b.zip").read_bytes() == (tmp_path / "second" / "b.zip").read_bytes()
 
 
+def test_the_readme_tells_commits_from_changes(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for found, text in (
+        ("1234abcd", " (commit 1234abcd), with"),
+        ("1234abcd-dirty", " (commit 1234abcd, with changes that are in no commit), with"),
+        (None, f"Bundled by longfat {lf.version()}, with"),
+    ):
+        monkeypatch.setattr(provenance, "commit", lambda found=found: found)
+        archived = zipfile.ZipFile(lf.bundle(run, out=tmp_path / f"{found}.zip"))
+        assert text in archived.read("README.md").decode()
+
+
 def test_a_bundle_is_repeated_bit_by_bit_on_another_path(
     run: Path, bundled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from longfat.presentation.run.displayed import Run
 
 ANONYMOUS = "Anonymous"
+_CHANGED = "-dirty"
+"""How the commit of a working copy with changes ends."""
 
 
 def readme(run: Run, archive: str, about: Mapping[str, Any], files: Sequence[str]) -> str:
@@ -17,7 +19,8 @@ def readme(run: Run, archive: str, about: Mapping[str, Any], files: Sequence[str
     environment = run.environment
     machine = ", ".join(str(environment[key]) for key in ("cpu", "kernel") if environment.get(key))
     verdicts = [f"- {one.verdict}: {one.text} ({one.world})" for one in run.claims]
-    commit = f" (commit {about['commit']})" if about["commit"] else ""
+    named, changed, _ = str(about["commit"] or "").partition(_CHANGED)
+    commit = f" (commit {named}{', with changes that are in no commit' if changed else ''})" if named else ""
     code = " --allow-code" if any(name.endswith(".py") for name in files) else ""
     used = [f"It uses {', '.join(f'`{name}`' for name in files)}."] if files else []
     return "\n".join(
