@@ -59,7 +59,7 @@ pub struct Progress {
 #[derive(Clone, Debug, Default)]
 pub struct Records {
     /// Reason of a failure.
-    pub failure: Option<String>,
+    pub failure: Option<Box<str>>,
     /// Answered requests.
     pub transactions: Vec<Transaction>,
     /// Number of unanswered requests.
@@ -140,7 +140,7 @@ impl Progress {
 
     fn fail(&mut self, reason: String) {
         self.flags |= FAILED;
-        self.records_mut().failure = Some(reason);
+        self.records_mut().failure = Some(reason.into());
     }
 }
 

@@ -238,7 +238,7 @@ pub struct FlowOutcome {
     /// Whether both streams ended and were acknowledged.
     pub finished: bool,
     /// Reason of a failure.
-    pub failure: Option<String>,
+    pub failure: Option<Box<str>>,
     /// Ideal completion time in seconds, from [`ideal::set`](crate::ideal::set); `None` for flows without one.
     pub ideal: Option<f64>,
 }

@@ -60,9 +60,9 @@ fn failure(measured: &TrialOutcome<'_>) -> Option<String> {
         return None;
     }
     let failed = own.iter().find(|flow| flow.failure.is_some())?;
-    let reason = failed.failure.clone()?;
+    let reason = failed.failure.as_deref()?;
     if own.len() == 1 {
-        return Some(reason);
+        return Some(reason.to_owned());
     }
     let pair = &group.pairs[failed.pair as usize];
     let hosts = measured.topology.hosts();
@@ -93,6 +93,6 @@ fn flow_record(measured: &TrialOutcome<'_>, flow: &FlowOutcome) -> FlowRecord {
         retransmissions: flow.sent.retransmissions,
         timeouts: group.protocol.counts_timeouts().then_some(flow.sent.timeouts),
         round_ns: Vec::new(),
-        error: flow.failure.clone(),
+        error: flow.failure.as_deref().map(str::to_owned),
     }
 }

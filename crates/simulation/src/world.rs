@@ -2,12 +2,12 @@
 
 mod changes;
 mod collective;
+mod outcomes;
 mod stopped_clock;
 
 use std::sync::Arc;
 
 use experiment::accounts::accounts;
-use experiment::ideal;
 use experiment::observation::Observation;
 use experiment::outcome::FlowOutcome;
 use experiment::plan::{Group, Plan, Protocol};
@@ -23,7 +23,7 @@ use transport::mptcp::HostPaths;
 use transport::tcp::HostMemory;
 
 use crate::body::{Content, Parcel, Side, packet};
-use crate::endpoint::{Endpoint, Host, baseline, ends, outcome, timeouts};
+use crate::endpoint::{Endpoint, Host, baseline, ends, timeouts};
 use crate::flow::Flow;
 use crate::sampling::Sampler;
 use crate::timers::Timers;
@@ -442,29 +442,6 @@ impl<W: WorldObserver> World<W> {
         }
     }
 
-    /// Removes a flow and keeps its outcome.
-    fn retire_flow(&mut self, place: u32) {
-        if let Some(flow) = self.flows[place as usize].take() {
-            self.places[flow.number as usize] = GONE;
-            self.outcomes.push(outcome(flow));
-            self.free.push(place);
-        }
-    }
-
-    /// Sets the ideal completion times of the outcomes.
-    pub(crate) fn set_ideals(&mut self) {
-        ideal::set(&mut self.outcomes, &self.groups, &self.topology);
-    }
-
-    /// Retires all active flows and sorts the outcomes by start.
-    pub(crate) fn close(&mut self) {
-        self.outcomes.reserve_exact(self.flows.len() - self.free.len());
-        for place in 0..self.flows.len() as u32 {
-            self.retire_flow(place);
-        }
-        self.outcomes.sort_unstable_by_key(|outcome| outcome.number);
-    }
-
     fn control(&mut self) {
         while let Some((_, action)) = self.schedule.pop(self.now, &mut self.groups) {
             match action {
@@ -624,12 +601,6 @@ impl<W: WorldObserver> World<W> {
     /// histograms, so a second call lacks them.
     pub(crate) fn observed(&mut self) -> (Vec<Observation>, u64) {
         self.sampler.baseline.take(self.now, &mut self.network)
-    }
-
-    /// Returns the outcome of every started flow after the run, in order of start.
-    #[must_use]
-    pub fn outcomes(&self) -> &[FlowOutcome] {
-        &self.outcomes
     }
 }
 

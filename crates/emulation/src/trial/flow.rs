@@ -399,7 +399,7 @@ impl Flow {
             packets: self.packets.get().copied(),
             ways: self.ways.load(Ordering::Relaxed),
             finished: self.finished.load(Ordering::Relaxed),
-            failure: locked(&self.failure).clone(),
+            failure: locked(&self.failure).as_deref().map(Box::from),
             ideal: None,
         }
     }
