@@ -116,7 +116,8 @@ def test_tcp_has_a_namespace_of_its_own(tmp_path: Path) -> None:
 
 def test_each_path_numbers_its_packets_and_has_its_acks(cli: Cli, tmp_path: Path) -> None:
     file = tmp_path / "paths.qlog"
-    cli("trace", "quic/multipath", "--protocol", "mp-quic", "--side", "sender", "--out", str(file))
+    cell = ["--protocol", "mp-quic", "--cell", "workload.size=1MB"]
+    cli("trace", "quic/multipath", *cell, "--side", "sender", "--out", str(file))
     packets: dict[str, dict[int, list[int]]] = {"quic:packet_sent": {}, "quic:packet_received": {}}
     acknowledged: dict[int, set[int]] = {}
     for event in records(file.read_bytes())[1:]:
