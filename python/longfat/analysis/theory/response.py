@@ -25,7 +25,7 @@ _OF_CUBIC = {
 
 @dataclass(frozen=True)
 class Response:
-    """Packets per second, the selected form, and published forms by name for comparison, if there are any."""
+    """Packets per second, the selected form, and all forms by name if there are several."""
 
     rate: float
     note: str
@@ -50,9 +50,8 @@ def response(
     a closed form.
 
     >>> round(response("reno", 0.1, 0.0001, 0.3, window=1e9).rate)
-    1300
+    1293
     """
-    forms = {}
     if controller == CUBIC:
         given = settings or {}
         beta = given.get("beta", tcp.CUBIC_BETA)
@@ -61,11 +60,14 @@ def response(
         mean, note = tcp.larger(curve, friendly), _OF_CUBIC[rules]
     elif controller == RENO:
         mean, note = tcp.mean_reno(loss), _OF_RENO
-        forms = {
-            "mathis": tcp.mathis(round_trip, loss),
-            "pftk": tcp.pftk(round_trip, loss, timeout, most=window),
-        }
     else:
-        raise ValueError(f"{controller} responds to losses by other rules than Reno and CUBIC")
+        raise ValueError("the controller responds to losses by other rules than Reno and CUBIC")
     rate = tcp.with_timeouts(mean, round_trip, loss, timeout, loss_of_acks=loss_of_acks)
+    if controller == CUBIC:
+        return Response(rate, note)
+    forms = {
+        "mathis": tcp.mathis(round_trip, loss),
+        "recovery": rate,
+        "pftk": tcp.pftk(round_trip, loss, timeout, most=window),
+    }
     return Response(rate, note, forms)

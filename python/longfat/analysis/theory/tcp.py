@@ -132,12 +132,12 @@ def with_timeouts(
 ) -> float:
     """Returns the packets per second of a sender with SACK and RACK-TLP and this mean window.
 
-    Some losses end in timeouts, which double as in the model of Padhye et al. (eq. 28): 2 u^2 of them, where u
-    is the probability that a packet or its ACK is lost. This share is fitted to the simulator (profile linux,
-    5 to 30 % loss of packets, or 5 and 10 % of packets and ACKs).
+    Some losses end in timeouts, which double as in the model of Padhye et al. (eq. 28): 2 u^2 of them, where
+    u is the probability that a packet or its ACK is lost. This share is fitted to the simulator (profile
+    linux, 5 to 30 % loss of packets, or 5 and 10 % of packets and ACKs).
 
-    >>> round(with_timeouts(10, 0.1, 0.01, 0.3) * 0.1, 2)
-    9.99
+    >>> round(with_timeouts(10, 0.1, 0.1, 0.3) * 0.1, 2)
+    9.3
     """
     unanswered = 1 - (1 - loss) * (1 - loss_of_acks)
     waited = min(1.0, _TIMEOUTS * unanswered**2) * timeout * _backoffs(unanswered) / (1 - unanswered)

@@ -27,6 +27,7 @@ AT_MOST = "\N{LESS-THAN OR EQUAL TO}"
 HOST_DROPS = "host_drops"
 _MOST_VALUES = 4
 """The number of values that the line of an expression lists."""
+_NO_NAME = "none"
 
 
 def quick(study: Study) -> str:
@@ -110,35 +111,34 @@ def forms(cells: Sequence[CellResult], metric: str) -> Iterator[str]:
             found.setdefault(cell.cell.display_name, {}).setdefault(expected.note, []).append(label)
     lines: dict[str, list[str]] = {}
     for protocol, notes in found.items():
-        if text := _forms(notes):
-            lines.setdefault(text, []).append(protocol)
+        text = _form(*notes) if len(notes) == 1 else _several_forms(notes)
+        lines.setdefault(text.removeprefix(f"{protocol}: "), []).append(protocol)
     for text, protocols in lines.items():
         yield f"theory of {', '.join(protocols)}: {text}"
 
 
-def _forms(notes: Mapping[str, list[str]]) -> str:
-    """The forms of one protocol, by their notes and the labels of their cells."""
-    if len(notes) == 1:
-        (note,) = notes
-        return note
+def _form(note: str) -> str:
+    """The only form of a protocol, or the reason why it has none.
+
+    >>> _form("upper bound by link and window; no closed form: the queue is codel")
+    'none: the queue is codel'
+    """
+    _, separator, reason = note.partition(NO_FORM)
+    return f"{_NO_NAME}: {reason}" if separator else note
+
+
+def _several_forms(notes: Mapping[str, list[str]]) -> str:
+    """The names of a protocol's forms, with the labels of their cells.
+
+    >>> _several_forms({"A: x": ["1%", "2%"], "A: y": ["3%"], "no closed form: z": ["4%"]})
+    'A at 1% to 3%, none at 4%'
+    """
     named: dict[str, list[str]] = {}
     for note, labels in notes.items():
-        named.setdefault(_name(note), []).extend(labels)
+        named.setdefault(_form(note).partition(":")[0], []).extend(labels)
     if len(named) == 1 or not all(label for labels in named.values() for label in labels):
         return "; ".join(named)
     return ", ".join(f"{name} at {_ends(labels)}" for name, labels in named.items())
-
-
-def _name(note: str) -> str:
-    """The name of a form, or the reason why there is none.
-
-    >>> _name("stop-and-wait: R + T q / (1 - q) per packet")
-    'stop-and-wait'
-    >>> _name("upper bound by link and window; no closed form: the queue is codel")
-    'no closed form: the queue is codel'
-    """
-    _, separator, reason = note.partition(NO_FORM)
-    return f"{NO_FORM}{reason}" if separator else note.partition(":")[0]
 
 
 def _ends(labels: Sequence[str]) -> str:
