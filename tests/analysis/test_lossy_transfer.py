@@ -23,12 +23,11 @@ def _hop(loss: float) -> Hop:
 def test_simulated_transfer_times_are_near_the_model(loss: float, controller: str) -> None:
     path = lf.Path(rate="20Mbit/s", delay="20ms", queue="1000pkt", loss=f"{loss:%}", reverse={"loss": "0%"})
     seconds = statistics.fmean(
-        lf.simulate(lf.Tcp(controller), path, "5MB", seed=seed).metrics["completion_s"]
-        for seed in range(1, 11)
+        lf.simulate(lf.Tcp(controller), path, "5MB", seed=seed).metrics["fct_mean_s"] for seed in range(1, 31)
     )
     hop = _hop(loss)
     modelled = 0.04 + lossy_transfer([hop], [Hop(20e6, 0.02)], 5_000_000, RULES, controller).seconds
-    assert modelled == pytest.approx(seconds, rel=0.3)
+    assert modelled == pytest.approx(seconds, rel=0.15)
     # A model without loss is far off, except where loss has little effect.
     if loss >= 0.01:
         assert transfer([hop], [hop], 5_000_000, RULES).seconds < 0.6 * seconds

@@ -269,7 +269,7 @@ def test_the_native_page_compares_with_closed_forms(page: Browser, folder: Path)
             page.wait(f"{sentences}.filter(one => one.includes('Mbit/s')).length === 2")
             sentences = page.evaluate(sentences)
             # At first there is no measurement to compare with.
-            assert sentences[0].startswith("Theory: 3.68 Mbit/s (Mathis")
+            assert sentences[0].startswith("Theory: 3.25 Mbit/s (Mathis")
             assert "stop-and-wait: R + T q" in sentences[1]
             # The sentence has the ratio of the numbers that the page shows.
             page.wait(f"{CLOCK} > 2.5")

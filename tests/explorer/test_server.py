@@ -97,8 +97,8 @@ def test_simulates(server: ExplorerServer) -> None:
 @pytest.mark.parametrize(
     ("protocol", "goodput", "note"),
     [
-        ({"kind": "tcp", "congestion": "reno"}, 3.68e6, "Mathis"),
-        ({"kind": "tcp", "congestion": "cubic"}, 3.68e6, "CUBIC"),
+        ({"kind": "tcp", "congestion": "reno"}, 3.25e6, "Mathis"),
+        ({"kind": "tcp", "congestion": "cubic"}, 2.88e6, "CUBIC"),
         ({"kind": "stop-and-wait", "rto": "500ms"}, 0.16e6, "stop-and-wait"),
     ],
 )

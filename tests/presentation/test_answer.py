@@ -121,3 +121,27 @@ def test_an_answer_names_the_buffer_that_limits_flows() -> None:
     lines = lines_of(replace(run, cells=limited), 80)
     assert "key: send_buffer of the protocol" in " ".join(lines)
     assert len(lines) <= MOST_LINES
+
+
+def test_the_form_of_every_protocol_is_named() -> None:
+    """Also if there is only one, and with the reason if there is none."""
+    tcp = {"kind": "tcp"}
+    study = load_study(
+        {
+            "title": "Forms",
+            "path": {"rate": "50Mbit/s", "delay": "20ms", "loss": "1%"},
+            "workload": {"kind": "bulk", "duration": "10s"},
+            "protocols": [
+                {"name": "reno", **tcp, "congestion": "reno"},
+                {"name": "vegas", **tcp, "congestion": "vegas"},
+                {"name": "bbr", **tcp, "congestion": "bbr"},
+                {"name": "quic", "kind": "quic"},
+            ],
+        }
+    )
+    lines = [line for line in lines_of(fake_run(study, quick=False), 160) if line.startswith("theory of")]
+    assert lines == [
+        "theory of reno: Mathis with recovery: RTT (sqrt(p) / 1.31 + p) per packet, and timeouts",
+        "theory of vegas, bbr: none: the controller responds to losses by other rules than Reno and CUBIC",
+        "theory of quic: none: only for TCP and ARQ protocols, not quic",
+    ]

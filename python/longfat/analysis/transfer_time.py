@@ -9,7 +9,7 @@ from typing import Any
 
 from longfat.analysis.theory import latency, lossy_transfer, slow_start, transactions
 from longfat.analysis.theory.latency import Hop
-from longfat.analysis.theory.response import CUBIC, has_timeouts
+from longfat.analysis.theory.response import CUBIC
 from longfat.analysis.theory.slow_start import Rules
 from longfat.results.run import known
 from longfat.system.parameters import ParameterError
@@ -132,10 +132,7 @@ def _loss(question: Question) -> float:
 def _left_out_of_tcp(question: Question) -> tuple[str, ...]:
     left_out = ["drops at full queues"]
     if question.is_lossy:
-        left_out.append("lost ACKs of data")
-        rare = max(map(lossy_transfer.way_loss, (question.hops, question.back)))
-        if not has_timeouts(rare):
-            left_out.append("timeouts after the first loss")
+        left_out.append("lost ACKs in slow start")
     return tuple(left_out)
 
 

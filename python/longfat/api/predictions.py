@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 
 _TCP = ("tcp", "tfo", "ttcp")
 _DEFAULT_PACKET = 1500
+NO_FORM = (
+    'no closed form; simulate it: longfat diagnose --from model.toml, or a study with extends = "model.toml"'
+)
+"""Why `predict` refuses other protocols and controllers, and what predicts them."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -129,12 +133,13 @@ def predict(
     """
     ways, left_out = _ways(path)
     if protocol not in PROTOCOLS:
-        raise ParameterError("protocol", f'"{protocol}" is unknown; allowed: {", ".join(PROTOCOLS)}')
+        known = ", ".join(PROTOCOLS)
+        raise ParameterError("protocol", f'"{protocol}" is not one of {known}: {NO_FORM}')
     if congestion is not None and protocol not in _TCP:
         raise ParameterError("congestion", f"{protocol} has no congestion control: use {{protocol}} tcp")
     if congestion is not None and congestion not in prediction.CONTROLLERS:
         known = ", ".join(prediction.CONTROLLERS)
-        raise ParameterError("congestion", f'"{congestion}" has no closed form; allowed: {known}')
+        raise ParameterError("congestion", f'"{congestion}" is not one of {known}: {NO_FORM}')
     ways = reader.with_processing(ways, of_parameter("processing", processing, "duration"))
     most = whole_bytes("packet", packet) if packet is not None else _DEFAULT_PACKET
     if (size is None) == (packets is None):

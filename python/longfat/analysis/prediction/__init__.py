@@ -61,4 +61,6 @@ def predict(spec: Mapping[str, Any], metric: str = GOODPUT) -> Prediction:
             return bbr.share(spec)
         if metric == GOODPUT:
             return sharing.whole(spec) if sharing.several(spec) else tcp.goodput(spec)
+    if kind != "tcp" and metric == GOODPUT:
+        return nothing(f"only for TCP and ARQ protocols, not {kind}")
     return nothing(f"{metric} is not predicted here")

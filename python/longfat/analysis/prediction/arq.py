@@ -86,7 +86,7 @@ def _predict(of: Setting) -> Prediction:
         raise NoClosedFormError("the timeout is shorter than the RTT of a whole window: it always fires")
     if of.loss == 0 and of.ack_loss == 0:
         rate = arq.lossless(of.window, of.frame_time, of.round_trip)
-        return Prediction(rate * of.payload * 8, exact=True, note="no loss: min(W / R, 1 / t_f)")
+        return Prediction(rate * of.payload * 8, exact=True, note="min(W / R, 1 / t_f): no loss")
     _check_limits(of)
     timeout = _recovery(of)
     left = arq.window_with_ack_loss(of.window, of.ack_loss) / of.window

@@ -109,6 +109,11 @@ class Flow:
         """The probability that a packet is lost on the forward path."""
         return 1 - math.prod(1 - link.loss for link in self.forward)
 
+    @property
+    def loss_of_acks(self) -> float:
+        """The probability that an ACK is lost on the reverse path."""
+        return 1 - math.prod(1 - link.loss for link in self.reverse)
+
 
 @dataclass(frozen=True)
 class Layout:

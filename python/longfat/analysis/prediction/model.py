@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+NO_FORM = "no closed form: "
+"""What precedes the reason in the note of a prediction without a value."""
+
 
 @dataclass(frozen=True)
 class Prediction:
@@ -28,4 +31,4 @@ class NoClosedFormError(Exception):
 
 def nothing(reason: object) -> Prediction:
     """A prediction without a value, for this reason."""
-    return Prediction(None, exact=False, note=f"no closed form: {reason}")
+    return Prediction(None, exact=False, note=f"{NO_FORM}{reason}")

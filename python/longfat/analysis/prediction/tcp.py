@@ -9,7 +9,7 @@ from typing import Any
 from longfat.analysis.prediction.layout import Flow, Layout, edge, layout
 from longfat.analysis.prediction.model import NoClosedFormError, Prediction, nothing
 from longfat.analysis.theory import tcp
-from longfat.analysis.theory.response import CUBIC, RENO, response
+from longfat.analysis.theory.response import CUBIC, RENO, Rules, response
 
 VEGAS_THRESHOLDS = {"paper": (1.0, 3.0), "linux": (2.0, 4.0)}
 """alpha and beta by rules: those of Brakmo and Peterson (JSAC 1995, section IV), and those of Linux."""
@@ -34,19 +34,19 @@ def _goodput(spec: Mapping[str, Any], flow: Flow) -> Prediction:
         return _with_loss(spec, flow, window)
     if window <= pipe:
         slow = tcp.window_limited(window, flow.round_trip) * bits
-        return _about(slow, f"the window of {window:.0f} packets does not fill the path: W / RTT")
+        return _about(slow, f"W / RTT: the window of {window:.0f} packets does not fill the path")
     full = rate * bits
     try:
         room = flow.bottleneck.room(flow.packet)
     except NoClosedFormError as error:
         return _at_most(spec, flow, full, error)
     if window <= pipe + room:
-        return _about(full, "the window fills the path and no queue overflows: the link limits")
+        return _about(full, "rate of the link: the window fills the path and no queue overflows")
     if flow.controller == RENO:
         used = tcp.sawtooth_utilisation(pipe, room - SENDING)
         return _about(full * used, _sawtooth(pipe, room))
     if flow.controller == "vegas":
-        return _about(full, "Vegas always keeps packets in the queue: the link limits")
+        return _about(full, "rate of the link: Vegas always keeps packets in the queue")
     reason = f"without losses on the path only for Reno and Vegas, not {flow.controller}"
     return _at_most(spec, flow, full, reason)
 
@@ -70,8 +70,18 @@ def _with_loss(spec: Mapping[str, Any], flow: Flow, window: float) -> Prediction
     trip, most = flow.round_trip, flow.most
     given = _settings(spec["protocol"]) if flow.controller == CUBIC else {}
     keys = {key: float(given[key]) for key in ("c", "beta") if key in given}
+    acks = flow.loss_of_acks
     try:
-        found = response(flow.controller, trip, flow.loss, flow.timeout, window=window, settings=keys)
+        found = response(
+            flow.controller,
+            trip,
+            flow.loss,
+            flow.timeout,
+            window=window,
+            loss_of_acks=acks,
+            settings=keys,
+            rules=_cubic_rules(spec["protocol"]),
+        )
     except ValueError as reason:
         return _at_most(spec, flow, most * bits, reason)
     forms = {name: min(most, rate) * bits for name, rate in found.forms.items()}
@@ -110,6 +120,12 @@ def _settings(protocol: Mapping[str, Any]) -> Mapping[str, Any]:
     """The settings of the congestion controller in the study."""
     given = protocol.get("congestion")
     return given if isinstance(given, Mapping) else {}
+
+
+def _cubic_rules(protocol: Mapping[str, Any]) -> Rules:
+    """The rules of CUBIC, by its settings or the TCP profile."""
+    by_profile = "linux" if protocol.get("profile", "linux") == "linux" else "rfc"
+    return "linux" if _settings(protocol).get("rules", by_profile) == "linux" else "rfc"
 
 
 def _vegas_thresholds(protocol: Mapping[str, Any]) -> tuple[float, float]:

@@ -1,7 +1,7 @@
 """The time of a TCP transfer on a lossy path: slow start to the first loss, then steady state.
 
-Losses are independent of each other and of queues. ACKs are not lost. SACK repairs the first loss within a
-round trip.
+Losses are independent of each other and of queues. ACKs are not lost in slow start. SACK repairs the first
+loss within a round trip.
 
 Source: Cardwell, Savage and Anderson, Modeling TCP latency (INFOCOM 2000), section II.
 """
@@ -25,7 +25,7 @@ _DOUBLED = 2.0
 """Growth factor of slow start per round trip."""
 _FALLS = 0.95
 """The window has settled if it recovers to this share between two losses."""
-_AIMD = {RENO: (0.5, 1.0), CUBIC: (0.7, 3 * (1 - 0.7) / (1 + 0.7))}
+_AIMD = {RENO: (0.5, 1.0), CUBIC: (tcp.CUBIC_BETA, tcp.reno_friendly_growth(tcp.CUBIC_BETA))}
 """The reduction factor at a loss, and segments per round trip (RFC 5681; RFC 9438, sections 4.3 and 4.6)."""
 
 
@@ -88,7 +88,7 @@ def lossy_transfer(
     trip = transit(hops, rules.segment + rules.header) + transit(back, rules.header)
     timeout = trip + LEAST_MARGIN
     window = rules.window / rules.segment
-    steady = response(controller, trip, loss, timeout, window=window)
+    steady = response(controller, trip, loss, timeout, window=window, loss_of_acks=way_loss(back))
     link = _link(hops, rules) / bits
     rate = min(steady.rate, link, tcp.window_limited(window, trip))
     first = before_loss(segments, loss)

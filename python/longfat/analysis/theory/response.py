@@ -8,20 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from longfat.analysis.theory import tcp
 
 RENO, CUBIC = "reno", "cubic"
+Rules = Literal["linux", "rfc"]
+"""Rules of CUBIC's Reno-friendly region."""
 
-FEW_TIMEOUTS = 0.01
-"""Loss up to which the Mathis form, which ignores timeouts, is more accurate than PFTK."""
-
-_ROUNDING = 1 + 1e-9
-_NOTES = {
-    "mathis": "Mathis: 1.31 / (RTT sqrt(p)), without timeouts",
-    "pftk": "PFTK: with timeouts, without SACK",
+_OF_RENO = "Mathis with recovery: RTT (sqrt(p) / 1.31 + p) per packet, and timeouts"
+_OF_CUBIC = {
+    "linux": "CUBIC at random losses: Linux's Reno-friendly region, the curve, and timeouts",
+    "rfc": "CUBIC at random losses: Reno's window (RFC 9438, section 4.3), the curve, and timeouts",
 }
-_OF_CUBIC = "CUBIC: RFC 9438, section 5.1"
 
 
 @dataclass(frozen=True)
@@ -40,33 +39,35 @@ def response(
     timeout: float,
     *,
     window: float,
+    loss_of_acks: float = 0.0,
     settings: Mapping[str, float] | None = None,
+    rules: Rules = "linux",
 ) -> Response:
-    """Returns the rate that loss allows.
+    """Returns the rate that loss allows; continuous in all arguments.
 
     `round_trip` and the first `timeout` are in s, `window` is the maximum number of unacknowledged packets,
-    and `settings` are c and beta of CUBIC. Raises ValueError for a controller without a closed form.
+    `settings` are c and beta of CUBIC, and `rules` those of CUBIC. Raises ValueError for a controller without
+    a closed form.
 
     >>> round(response("reno", 0.1, 0.0001, 0.3, window=1e9).rate)
-    1310
+    1293
     """
     if controller == CUBIC:
-        # CUBIC is at least as fast as Reno (RFC 9438, section 4.3), with Reno's timeouts.
-        reno = response(RENO, round_trip, loss, timeout, window=window)
-        rate = tcp.cubic(round_trip, loss, **(settings or {}))
-        if rate > reno.rate:
-            return Response(rate, _OF_CUBIC)
-        return Response(reno.rate, f"{reno.note}: CUBIC is not slower than Reno")
-    if controller != RENO:
-        raise ValueError(f"{controller} responds to losses by other rules than Reno and CUBIC")
+        given = settings or {}
+        beta = given.get("beta", tcp.CUBIC_BETA)
+        curve = tcp.CUBIC_RANDOM * tcp.cubic(round_trip, loss, **given) * round_trip
+        friendly = tcp.mean_reno_friendly(loss, beta=beta) if rules == "linux" else tcp.mean_reno(loss)
+        mean, note = tcp.larger(curve, friendly), _OF_CUBIC[rules]
+    elif controller == RENO:
+        mean, note = tcp.mean_reno(loss), _OF_RENO
+    else:
+        raise ValueError("the controller responds to losses by other rules than Reno and CUBIC")
+    rate = tcp.with_timeouts(mean, round_trip, loss, timeout, loss_of_acks=loss_of_acks)
+    if controller == CUBIC:
+        return Response(rate, note)
     forms = {
         "mathis": tcp.mathis(round_trip, loss),
+        "recovery": rate,
         "pftk": tcp.pftk(round_trip, loss, timeout, most=window),
     }
-    chosen = "pftk" if has_timeouts(loss) else "mathis"
-    return Response(forms[chosen], _NOTES[chosen], forms)
-
-
-def has_timeouts(loss: float) -> bool:
-    """Whether the applicable form for Reno includes retransmission timeouts."""
-    return loss > FEW_TIMEOUTS * _ROUNDING
+    return Response(rate, note, forms)

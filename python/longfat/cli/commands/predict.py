@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path as File
-from typing import Literal
+from typing import Any, Literal, get_args
 
 import typer
 
 from longfat.api import predictions
+from longfat.api.defaults import PredictedController, PredictedProtocol
 from longfat.api.quantities import Duration, Rate
 from longfat.cli import standard_output
 from longfat.cli.arguments import completion
@@ -20,9 +21,26 @@ Subscriber = Literal["far", "near"]
 """Ends of a path with a preset."""
 
 
+def _modelled(allowed: tuple[str, ...]) -> Any:
+    """Returns an option for choices with a closed form; its error names the commands that simulate others."""
+
+    def parse(value: str) -> str:
+        if value in allowed:
+            return value
+        listed = ", ".join(f"'{one}'" for one in allowed)
+        raise typer.BadParameter(f"'{value}' is not one of {listed}: {predictions.NO_FORM}")
+
+    def completed(incomplete: str) -> list[str]:
+        return completion.matching(allowed, incomplete)
+
+    return typer.Option(parser=parse, metavar=f"<{'|'.join(allowed)}>", autocompletion=completed)
+
+
 @command_of(
     predictions.predict,
     without=["path"],
+    protocol=_modelled(get_args(PredictedProtocol)),
+    congestion=_modelled(get_args(PredictedController)),
     hop=typer.Option(metavar="KEYS"),
     preset=typer.Option(metavar="NAME", autocompletion=completion.presets),
     loss=typer.Option(metavar="%"),
@@ -64,7 +82,10 @@ def predict(
 
     keys = {"rate": rate, "delay": delay, "loss": loss}
     single = {key: value for key, value in keys.items() if value is not None}
-    if (hop is not None) + (path is not None) + bool(single or preset is not None) != 1:
+    ways = (hop is not None) + (path is not None) + bool(single or preset is not None)
+    if ways == 0:
+        raise ValueError("no path: give --rate and --delay, --hop, --path or --preset")
+    if ways > 1:
         raise ValueError(
             "set the path once: by --hop, by --path, by --preset, or by --rate, --delay and --loss"
         )

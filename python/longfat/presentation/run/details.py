@@ -96,7 +96,7 @@ def footnotes(study: Study, cells: Sequence[CellResult], column: Column) -> Iter
         parts += ["~ approximation"] if "~" in signs else []
         parts += [f"{notes.AT_MOST} upper bound (no closed form)"] if notes.AT_MOST in signs else []
         yield "; ".join(parts)
-        yield from notes.changes_of_form(cells, column.metric)
+        yield from notes.forms(cells, column.metric)
     yield from notes.computed(study)
     for line in notes.failures(cells):
         yield f"{FAILED}{line}"

@@ -9,6 +9,7 @@ from longfat.analysis import grid, marking
 from longfat.analysis import limits as limited
 from longfat.analysis.precision import imprecise
 from longfat.analysis.prediction import sharing
+from longfat.analysis.prediction.model import NO_FORM
 from longfat.analysis.statistics import trials_needed
 from longfat.presentation import formatting, names
 from longfat.presentation.run import censored
@@ -17,7 +18,7 @@ from longfat.study import cells as cells_of
 from longfat.study.vocabulary import AT_HOST, check
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from longfat.results.run import CellResult
     from longfat.study import Study
@@ -26,8 +27,7 @@ AT_MOST = "\N{LESS-THAN OR EQUAL TO}"
 HOST_DROPS = "host_drops"
 _MOST_VALUES = 4
 """The number of values that the line of an expression lists."""
-_LONGEST_FORM = 12
-"""The longest name of a formula in the line about changes."""
+_NO_NAME = "none"
 
 
 def quick(study: Study) -> str:
@@ -97,22 +97,48 @@ def kind_of_theory(cells: Sequence[CellResult], metric: str) -> str:
     return f"{closed}; with several flows the max-min fair share, no prediction" if any(shares) else closed
 
 
-def changes_of_form(cells: Sequence[CellResult], metric: str) -> Iterator[str]:
-    """A line for protocols whose approximations change along the sweep from one formula to another."""
-    forms: dict[str, dict[str, list[str]]] = {}
+def forms(cells: Sequence[CellResult], metric: str) -> Iterator[str]:
+    """A line for each closed form with its protocols, or the reason why a protocol has none.
+
+    A protocol with one form has its whole note, one with several the names of the forms and their cells.
+    """
+    found: dict[str, dict[str, list[str]]] = {}
     for cell in cells:
         expected = grid.theory_of(cell, metric)
-        if expected.value is not None and not expected.exact and len(cell.cell.params) == 1:
-            (value,) = cell.cell.params.values()
-            name = expected.note.partition(":")[0]
-            forms.setdefault(cell.cell.display_name, {}).setdefault(name, []).append(formatting.label(value))
-    found: dict[str, list[str]] = {}
-    for protocol, named in forms.items():
-        if len(named) > 1 and all(len(name) <= _LONGEST_FORM for name in named):
-            text = ", ".join(f"{name} at {_ends(labels)}" for name, labels in named.items())
-            found.setdefault(text, []).append(protocol)
-    for text, protocols in found.items():
+        if cell.metrics and expected.note != sharing.NOTE:
+            values = cell.cell.params.values()
+            label = formatting.label(*values) if len(values) == 1 else ""
+            found.setdefault(cell.cell.display_name, {}).setdefault(expected.note, []).append(label)
+    lines: dict[str, list[str]] = {}
+    for protocol, notes in found.items():
+        text = _form(*notes) if len(notes) == 1 else _several_forms(notes)
+        lines.setdefault(text.removeprefix(f"{protocol}: "), []).append(protocol)
+    for text, protocols in lines.items():
         yield f"theory of {', '.join(protocols)}: {text}"
+
+
+def _form(note: str) -> str:
+    """The only form of a protocol, or the reason why it has none.
+
+    >>> _form("upper bound by link and window; no closed form: the queue is codel")
+    'none: the queue is codel'
+    """
+    _, separator, reason = note.partition(NO_FORM)
+    return f"{_NO_NAME}: {reason}" if separator else note
+
+
+def _several_forms(notes: Mapping[str, list[str]]) -> str:
+    """The names of a protocol's forms, with the labels of their cells.
+
+    >>> _several_forms({"A: x": ["1%", "2%"], "A: y": ["3%"], "no closed form: z": ["4%"]})
+    'A at 1% to 3%, none at 4%'
+    """
+    named: dict[str, list[str]] = {}
+    for note, labels in notes.items():
+        named.setdefault(_form(note).partition(":")[0], []).extend(labels)
+    if len(named) == 1 or not all(label for labels in named.values() for label in labels):
+        return "; ".join(named)
+    return ", ".join(f"{name} at {_ends(labels)}" for name, labels in named.items())
 
 
 def _ends(labels: Sequence[str]) -> str:
