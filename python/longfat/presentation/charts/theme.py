@@ -64,6 +64,8 @@ _CONFIG: Spec = {
         "orient": "bottom",
         "columns": MOST_ENTRIES,
         "symbolSize": 80,
+        # Legends below each other; Vega-Lite's schema only has the form of an expression.
+        "layout": {"expr": "{bottom: {anchor: 'start', direction: 'vertical', margin: 8}}"},
     },
     "view": {"stroke": None},
 }
@@ -106,6 +108,15 @@ def wrapped(title: str, height: int) -> list[str]:
     ['Flow completion time, 99th', 'percentile (ms)']
     """
     return textwrap.wrap(title, max(_NARROWEST, int(height / LETTER)))
+
+
+def label_angle(labels: Sequence[str], width: int) -> int:
+    """Returns the angle of the labels of an axis: slanted if one is wider than its part of the width in px.
+
+    >>> label_angle(["reno", "cubic"], 300), label_angle(["QUIC BBRv3", "QUIC CUBIC"], 100)
+    (0, -35)
+    """
+    return -35 if max(map(len, labels), default=0) * LETTER > width / max(1, len(labels)) else 0
 
 
 def series_color(series: Sequence[str], width: int = 620) -> Spec:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 LABEL_SHARE = 0.07
 """The smallest distance of two labels, as a part of the axis: a line of text in a panel of 200 px."""
 MEASURED, THEORY, BOUND, SOURCE = "measured", "theory", "bound", "source"
+DECADE = 10
+"""Rates and times that differ by this factor get a logarithmic axis."""
 VALUES = "values"
 """The key of a row with its figure under plain names in SI units."""
 
@@ -302,14 +304,16 @@ def _linear_below(numbers: Sequence[float]) -> float | None:
 
 
 def _y_axis(column: Column, rows: Sequence[Row], options: Options) -> Axis:
-    shown = [row[end] for row in rows for end in ("y", "low", "high") if end in row]
+    values = [row["y"] for row in rows]
     title = options.label("y", column.title)
-    spread = whole_metric(column.metric).endswith(("_bps", "_s")) and _spans(shown, 20)
+    spread = whole_metric(column.metric).endswith(("_bps", "_s")) and _spans(values, DECADE)
     if not rows or not options.is_log("y", usual=spread):
         return Axis(title)
-    require_positive("y", [row["y"] for row in rows], column.title)
-    above = [value for value in shown if value > 0]
-    return Axis(title, log=True, ticks=log_ticks(min(above), max(above)))
+    require_positive("y", values, column.title)
+    shown = [*values, *(row[end] for row in rows for end in ("low", "high") if end in row)]
+    # On a logarithmic axis, an interval that reaches almost to zero would leave little room for values.
+    bottom = max(min(value for value in shown if value > 0), min(values) / DECADE)
+    return Axis(title, log=True, ticks=log_ticks(bottom, max(shown)))
 
 
 def _clipped(rows: list[Row], axis: Axis) -> list[Row]:
