@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from longfat.analysis.metric_range import range_of
 from longfat.presentation import formatting, names
 from longfat.presentation.run import notes
 
@@ -50,7 +51,14 @@ class Column:
             return formatting.DASH
         if cell.deterministic:
             return self.number(interval.mean)
-        return formatting.plus_minus(interval, self.scale)
+        return formatting.plus_minus(interval, self.scale, range_of(self.metric, cell.samples))
+
+    def is_cut(self, cell: CellResult) -> bool:
+        """Whether `measured` shows the bounds of the interval, since mean ± half-width leaves the range."""
+        interval = cell.metrics.get(self.metric)
+        if interval is None or cell.deterministic:
+            return False
+        return range_of(self.metric, cell.samples).excludes_half_width(interval)
 
     def theory(self, cell: CellResult) -> str:
         """The theoretical value or bound; empty without either."""
