@@ -65,7 +65,7 @@ _CONFIG: Spec = {
         "columns": MOST_ENTRIES,
         "symbolSize": 80,
         # Legends below each other; Vega-Lite's schema only has the form of an expression.
-        "layout": {"expr": "{bottom: {anchor: 'start', direction: 'vertical', margin: 8}}"},
+        "layout": {"expr": "{bottom: {anchor: 'start', direction: 'vertical', margin: 8, offset: 18}}"},
     },
     "view": {"stroke": None},
 }
