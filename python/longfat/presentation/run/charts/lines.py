@@ -126,7 +126,8 @@ def _layers(data: ChartData, y_title: list[str], width: int, legend: int) -> lis
 
     def of(kind: str, mark: str, *filters: str, encoding: Spec | None = None, **style: Any) -> Spec:
         where: list[str | Spec] = [{"field": "kind", "equal": kind}, *filters]
-        return layer(mark, {**shared, **(encoding or {})}, where=where, **style)
+        clip = {} if data.y.limits is None else {"clip": True}
+        return layer(mark, {**shared, **(encoding or {})}, where=where, **clip, **style)
 
     drawn: list[Spec] = []
     # Layers without rows are left out: a browser warns of their scales.
@@ -201,7 +202,11 @@ def _x(data: ChartData, width: int) -> Spec:
 
 def _y_scale(data: ChartData) -> tuple[Spec, Spec]:
     """The scale and the axis of the metric."""
+    limits = {} if data.y.limits is None else {"domain": list(data.y.limits), "nice": False}
     if not data.y.log:
-        return {"zero": True}, {"tickCount": 6}
-    scale = {"type": "log", "domain": [data.y.ticks[0], data.y.ticks[-1]], "nice": False}
-    return scale, {"values": list(data.y.ticks), "labelExpr": _PLAIN}
+        return limits | {"zero": data.y.limits is None}, {"tickCount": 6}
+    domain = list(data.y.limits or (data.y.ticks[0], data.y.ticks[-1]))
+    scale = {"type": "log", "domain": domain, "nice": False}
+    # A narrow range has no or few ticks at 1, 2 and 5.
+    ticks = {"values": list(data.y.ticks)} if len(data.y.ticks) > 1 else {"tickCount": 6}
+    return scale, {**ticks, "labelExpr": _PLAIN}
