@@ -178,7 +178,7 @@ def test_the_y_axis_has_the_requested_range(run: lf.Run) -> None:
     """Marks outside the range are cut."""
 
     def y_scales(spec: Spec) -> list[Spec]:
-        plot = spec["spec"] if "spec" in spec else spec
+        plot = spec.get("spec", spec)
         return [one["encoding"]["y"]["scale"] for one in plot["layer"]]
 
     made = drawn(run, "rtt_p99", y_range="10ms..14ms")

@@ -80,11 +80,13 @@ def quantity(value: float, unit: str) -> str:
     return f"{digits(value / scale)} {name}".strip()
 
 
-def plus_minus(interval: Interval, scale: float = 1.0, within: Range | None = None) -> str:
+def plus_minus(
+    interval: Interval, scale: float = 1.0, within: Range | None = None, resolution: float = 0.0
+) -> str:
     """A mean ± the half-width of its interval, rounded to the precision of the half-width.
 
     The half-width is the larger distance from the mean to a bound. If it leaves the range of possible values,
-    the bounds are there instead.
+    the bounds are there instead. Equal values that are only known within a `resolution` have this half-width.
 
     >>> from longfat.analysis.metric_range import Range
     >>> from longfat.results.run import Interval
@@ -94,6 +96,8 @@ def plus_minus(interval: Interval, scale: float = 1.0, within: Range | None = No
     '4.00 ±?'
     >>> plus_minus(Interval(5.5e6, 0.0, 1.53e7), 1e6, Range(0.0))
     '5.5 [0, 15.3]'
+    >>> plus_minus(Interval(0.0127, 0.0127, 0.0127), 1e-3, resolution=8.2e-6)
+    '12.7 ±<0.1'
     """
     if not math.isfinite(interval.mean):
         return DASH
@@ -101,17 +105,21 @@ def plus_minus(interval: Interval, scale: float = 1.0, within: Range | None = No
     if not ends(interval):
         return f"{digits(mean)} ±?"
     half = max(interval.mean - interval.low, interval.high - interval.mean) / scale
-    if half <= abs(mean) * 1e-9:
+    is_zero = half <= abs(mean) * 1e-9
+    if is_zero and not resolution:
         return f"{digits(mean)} ±0"
+    half = max(half, resolution / scale)
     decimals = max(0, 1 - math.floor(math.log10(half)))
     most = max(0, 2 - math.floor(math.log10(abs(mean)))) if mean else decimals
     decimals = min(decimals, max(most, 0), 12)
-    if within is not None and within.excludes_half_width(interval):
+    if within is not None and not is_zero and within.excludes_half_width(interval):
         low, high = (f"{bound:.{decimals}f}" if bound else "0" for bound in ends(interval, scale).values())
         return f"{mean:.{decimals}f} [{low}, {high}]"
     shown = f"{half:.{decimals}f}"
     if float(shown) == 0:
         shown = f"<{10.0**-decimals:.{decimals}f}"
+    elif is_zero:
+        shown = f"<{shown}"
     return f"{mean:.{decimals}f} ±{shown}"
 
 

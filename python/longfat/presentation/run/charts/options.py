@@ -72,7 +72,7 @@ class Options:
         return usual if self.log is None else axis in self.log and self.log != "none"
 
     def y_limits(self, unit: str, scale: float) -> tuple[float, float] | None:
-        """The limits of the y axis in units of `scale`, of a metric with a base unit; None without `y_range`."""
+        """The limits of the y axis in units of `scale`; None without `y_range`. `unit` is the base unit."""
         if self.y_range is None:
             return None
         low, high = read_range("y_range", self.y_range, unit)
