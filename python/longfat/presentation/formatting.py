@@ -112,14 +112,14 @@ def plus_minus(
     decimals = max(0, 1 - math.floor(math.log10(half)))
     most = max(0, 2 - math.floor(math.log10(abs(mean)))) if mean else decimals
     decimals = min(decimals, max(most, 0), 12)
-    if within is not None and not is_zero and within.excludes_half_width(interval):
-        low, high = (f"{bound:.{decimals}f}" if bound else "0" for bound in ends(interval, scale).values())
-        return f"{mean:.{decimals}f} [{low}, {high}]"
     shown = f"{half:.{decimals}f}"
     if float(shown) == 0:
         shown = f"<{10.0**-decimals:.{decimals}f}"
     elif is_zero:
         shown = f"<{shown}"
+    elif within is not None and within.excludes_half_width(interval):
+        low, high = (f"{bound:.{decimals}f}" if bound else "0" for bound in ends(interval, scale).values())
+        return f"{mean:.{decimals}f} [{low}, {high}]"
     return f"{mean:.{decimals}f} ±{shown}"
 
 
