@@ -103,7 +103,7 @@ def drawn_means(image: Path) -> dict[tuple[str, str], float]:
 
 def printed_means(text: str) -> dict[tuple[str, str], str]:
     """Returns the means of README's table as printed, by packet loss and protocol."""
-    found = {}
+    found: dict[tuple[str, str], str] = {}
     for x, *means in _ROW.findall(text):
         found |= {(x, protocol): mean for protocol, mean in zip(_PROTOCOLS, means, strict=True)}
     return found

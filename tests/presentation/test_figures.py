@@ -182,8 +182,8 @@ def test_the_y_axis_has_the_requested_range(run: lf.Run) -> None:
         return [one["encoding"]["y"]["scale"] for one in plot["layer"]]
 
     made = drawn(run, "rtt_p99", y_range="10ms..14ms")
-    (scale,) = {json.dumps(one) for one in y_scales(made.spec)}
-    assert json.loads(scale) == {"domain": [10.0, 14.0], "nice": False, "zero": False}
+    (text,) = {json.dumps(one) for one in y_scales(made.spec)}
+    assert json.loads(text) == {"domain": [10.0, 14.0], "nice": False, "zero": False}
     layers = made.spec["spec"]["layer"]
     assert all(one["mark"]["clip"] for one in layers)
     alt.Chart.from_dict(made.spec, validate=True)

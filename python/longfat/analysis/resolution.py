@@ -29,4 +29,4 @@ def bin_width(metric: str, value: float) -> float:
     if whole_metric(metric) not in OF_HISTOGRAMS or not math.isfinite(value) or value <= 0:
         return 0.0
     doublings = math.floor(math.log2(value * 1e9 / (_LEAST_NANOS * _BINS))) + 1
-    return _LEAST_NANOS * 2 ** max(0, doublings) / 1e9
+    return math.ldexp(_LEAST_NANOS, max(0, doublings)) / 1e9

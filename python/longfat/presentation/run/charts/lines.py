@@ -126,7 +126,7 @@ def _layers(data: ChartData, y_title: list[str], width: int, legend: int) -> lis
 
     def of(kind: str, mark: str, *filters: str, encoding: Spec | None = None, **style: Any) -> Spec:
         where: list[str | Spec] = [{"field": "kind", "equal": kind}, *filters]
-        clip = {} if data.y.limits is None else {"clip": True}
+        clip: Spec = {} if data.y.limits is None else {"clip": True}
         return layer(mark, {**shared, **(encoding or {})}, where=where, **clip, **style)
 
     drawn: list[Spec] = []
