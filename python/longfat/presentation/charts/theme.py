@@ -43,6 +43,13 @@ _SYMBOL = 30
 """Width of an entry of a legend in px, without its text."""
 MOST_ENTRIES = 4
 """Maximum number of entries of a legend side by side."""
+STACKED_LEGENDS: Spec = {
+    # Vega-Lite's schema only has the form of an expression.
+    "legend": {
+        "layout": {"expr": "{bottom: {anchor: 'start', direction: 'vertical', margin: 8, offset: 18}}"}
+    }
+}
+"""The configuration of a chart whose legends are below each other, all at the bottom."""
 _NARROWEST = 12
 """Minimum letters per line of an axis title."""
 _CONFIG: Spec = {
@@ -64,17 +71,17 @@ _CONFIG: Spec = {
         "orient": "bottom",
         "columns": MOST_ENTRIES,
         "symbolSize": 80,
-        # Legends below each other; Vega-Lite's schema only has the form of an expression.
-        "layout": {"expr": "{bottom: {anchor: 'start', direction: 'vertical', margin: 8, offset: 18}}"},
     },
     "view": {"stroke": None},
 }
 
 
 def chart(plot: Spec, title: Spec | None = None) -> Spec:
-    """Returns a plot as a whole specification, with the shared fonts and colours."""
+    """Returns a plot as a whole specification, with the shared fonts and colours, and its own legends."""
     titled = {} if title is None else {"title": title}
-    return {"$schema": SCHEMA, **plot, "config": copy.deepcopy(_CONFIG), **titled}
+    config = copy.deepcopy(_CONFIG)
+    config["legend"] |= plot.get("config", {}).get("legend", {})
+    return {"$schema": SCHEMA, **plot, "config": config, **titled}
 
 
 def heading(text: Sequence[str] | str, subtitle: Sequence[str], offset: int = 14) -> Spec:

@@ -74,7 +74,7 @@ def plot(
     # A selection of layers is only allowed at the top.
     select = {"type": "point", "fields": ["series"]}
     chosen = {"name": _CHOSEN, "select": select, "bind": "legend", "views": [_CHOSEN]}
-    return {"data": {"values": data.drawn}, **drawn, "params": [chosen]}
+    return {"data": {"values": data.drawn}, **drawn, "params": [chosen], "config": theme.STACKED_LEGENDS}
 
 
 def _plot(data: ChartData, width: int, height: int, legend: int) -> Spec:
