@@ -165,7 +165,7 @@ def test_the_table_shows_the_metrics_of_the_workload() -> None:
 def test_a_narrow_table_has_a_row_for_each_protocol() -> None:
     keys = {"topology.bottleneck.rate": ["1Mbit/s", "2Mbit/s"], "topology.bottleneck.delay": ["1ms", "2ms"]}
     run = run_of({"sweep": {**SHARING["sweep"], **keys}, "show": ["goodput", "rtt_p50", "jain"]})
-    text = printed(WorldTable(run.study, "", run.cells, columns_of(run)), 100)
+    text = printed(WorldTable(run.study, "", run.cells, columns_of(run)), 110)
     rows = [line for line in text.splitlines() if any(name in line for name in ("reno", "vegas", "cubic"))]
     assert len(rows) == len(run.cells) == 36
     assert ";" not in text

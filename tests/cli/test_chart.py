@@ -32,7 +32,9 @@ def loss(cli: Cli, tmp_path: Path) -> str:
 def test_a_chart_for_a_paper(cli: Cli, loss: str, tmp_path: Path) -> None:
     done = cli("chart", loss, "--size", "column", "--csv", "--out", "figures.pdf")
     assert done.stdout.split() == ["figures.pdf", "figures.csv"]
-    assert done.stderr.startswith("Caption: Bars: 95 % ")
+    assert done.stderr.startswith(
+        "Caption: Goodput over packet loss (%). Path: rate 10Mbit/s, delay 5ms. Bars: "
+    )
     assert b"MediaBox [0 0 252" in (tmp_path / "figures.pdf").read_bytes()
     assert "NewReno (1999)" in (tmp_path / "figures.csv").read_text(encoding="utf-8")
 
@@ -71,6 +73,8 @@ def test_texts_fonts_and_facets(cli: Cli, loss: str, tmp_path: Path) -> None:
         (["--size", "1.1in", "--font-size", "14pt"], "choose a larger size, a smaller --font-size"),
         (["--font-size", "9furlong"], '--font-size: "9furlong" is not a font size'),
         (["--font", "No Such Font", "--format", "pdf"], '--font: "No Such Font" is not installed'),
+        (["--y-range", "1ms"], '--y-range: "1ms" is not a range; write LOW..HIGH'),
+        (["--cdf", "trials", "--y-range", "0..1"], "--y-range: excludes --cdf"),
         (["--log", "x"], "--log: the x axis has the value 0"),
         (["--facet", "path.rate"], '--facet: "path.rate" is not swept; allowed: path.loss'),
         (["--by-host", "--cdf", "trials"], "--by-host: excludes --cdf"),

@@ -147,17 +147,55 @@ def test_compare_reports_changed_cells(cli: Cli, tmp_path: Path) -> None:
     changed = cli(*arguments, "--fail-on-change", "--summary", summary, ok=False)
     assert changed.returncode == 3
     assert "1 of 1 cells changed: 1 of 1 comparisons" in changed.stdout
-    assert "The studies differ: path.loss 1% → 4%" in changed.stdout
+    first, head, row, *_ = changed.stdout.splitlines()
+    assert first == "The studies differ: path.loss 1% → 4%"
+    assert head.split()[-1] == "change"
+    assert row.startswith("sim, gbn")
+    assert row.split()[-1] == "worse"
+    assert changed.stdout.splitlines()[-1].endswith("; 1 worse")
+    assert summary.read_text().index("The studies differ") < summary.read_text().index("1 of 1 cells changed")
     assert "| sim, gbn | Goodput |" in summary.read_text()
     document = json.loads(cli(*arguments, "--json").stdout)
     (one,) = document["comparisons"]
     assert (one["outcome"], one["n"], document["confidence_of_each"]) == ("lower", 5, 0.95)
+    assert one["effect"] == "worse"
     assert one["ratio"]["high"] < 1
     assert document["settings"] == [{"key": "path.loss", "first": "1%", "second": "4%"}]
     unknown = cli(*arguments, "--metric", "gooput", ok=False)
     assert unknown.returncode == 2
     assert "gooput" in unknown.stderr
     assert cli("compare", tmp_path / "before", tmp_path / "none", ok=False).returncode != 0
+
+
+def test_changes_are_ordered_by_metric_and_size_and_have_a_direction() -> None:
+    study = {
+        "title": "Two losses",
+        "repeats": 5,
+        "path": {"rate": "10Mbit/s", "loss": "0.5%"},
+        "workload": {"kind": "file", "size": "200kB"},
+        "sweep": {"path.delay": ["5ms", "20ms", "40ms"]},
+        "protocols": [{"name": "gbn", "kind": "go-back-n", "window": 8}],
+        "metrics": {"doubled": "goodput * 2"},
+        "show": ["doubled", "retransmissions", "goodput"],
+    }
+    worse = study | {"path": {"rate": "10Mbit/s", "loss": "10%"}}
+    first, second = (longfat.sweep(one, seeds=5) for one in (study, worse))
+    found = compare(first, second)
+    changes = found.changed
+    order = [change.metric for change in changes]
+    assert order == sorted(order, key=list(dict.fromkeys(one.metric for one in found.changes)).index)
+    assert {change.effect for change in changes if change.metric in ("goodput_bps", "retransmissions")} == {
+        "worse"
+    }
+    assert {change.effect for change in compare(second, first).changed if change.metric == "goodput_bps"} == {
+        "better"
+    }
+    own = [change for change in changes if change.metric.startswith("doubled")]
+    assert own
+    assert {change.effect for change in own} == {None}
+    goodputs = [abs(math.log(change.ratio.value)) for change in changes if change.metric == "goodput_bps"]
+    assert len(goodputs) > 1
+    assert goodputs == sorted(goodputs, reverse=True)
 
 
 def test_comparisons_share_the_confidence() -> None:

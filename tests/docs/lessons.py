@@ -1,5 +1,7 @@
 """Runs the commands of the lessons and writes their outputs into the pages: `python -m tests.docs.lessons`.
 
+`python -m tests.docs.lessons README` does so for README, and draws its chart.
+
 Blocks marked `file: NAME` are written to files. Each console block has one command and its output.
 `<!-- calc: EXPRESSION = VALUE -->` documents a number that is computed from others, and
 `<!-- trace: ... -->` one that is read from a trace (`tests/docs/observations.py`).
@@ -7,6 +9,7 @@ Blocks marked `file: NAME` are written to files. Each console block has one comm
 
 from __future__ import annotations
 
+import html
 import math
 import os
 import re
@@ -22,12 +25,22 @@ from tests.docs import observations
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "learn"
 README = ROOT / "README.md"
+IMAGE = ROOT / "docs" / "images" / "loss.svg"
+"""The chart of README's study."""
 COLUMNS, README_COLUMNS = "100", "160"
 """The width of the outputs on the pages."""
 
 _BLOCK = re.compile(
     r"(?:^<!-- file: (?P<file>\S+) -->\n)?^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE
 )
+_FIGURE = re.compile(r'aria-label="([^"]*; Figure: [^"]*)"')
+_MEAN = re.compile(
+    r"Packet loss \(%\): (?P<x>[\d.]+); Goodput \(Mbit/s\): (?P<y>[\d.]+); Protocol: (?P<protocol>[\w ]+); "
+    r"Figure: measured; Trials: \d+"
+)
+_ROW = re.compile(r"^ +([\d.]+)%" + r" +([\d.]+) ±[\d.]+ +[~≤][\d.]+" * 3, re.MULTILINE)
+_PROTOCOLS = ("TCP Reno", "TCP CUBIC", "TCP BBRv3")
+"""The protocols of README's study, in the order of its table."""
 _CALC = re.compile(r"<!-- calc: (?P<expression>.*?) = (?P<value>\S+) -->")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _NAMES = re.compile(
@@ -53,8 +66,11 @@ def files() -> str:
     return "\n".join(page.read_text(encoding="utf-8") for page in pages())
 
 
-def rewritten(text: str, others: str = "") -> str:
-    """Returns a page with current outputs of its commands, which use its files and those of other pages."""
+def rewritten(text: str, others: str = "", image: Path | None = None) -> str:
+    """Returns a page with current outputs of its commands, which use its files and those of other pages.
+
+    `image` is a file for the chart of README's study.
+    """
     with tempfile.TemporaryDirectory() as folder:
         for match in _BLOCK.finditer(others):
             if match["file"]:
@@ -67,7 +83,30 @@ def rewritten(text: str, others: str = "") -> str:
                 return f"```console\n{_shown(match['text'], Path(folder))}```"
             return match[0]
 
-        return _BLOCK.sub(one, text)
+        made = _BLOCK.sub(one, text)
+        if image is not None:
+            done = in_process.run(Path(folder), ["chart", "loss", "--out", image])
+            assert done.returncode == 0, done.stderr
+        return made
+
+
+def drawn(image: Path) -> set[str]:
+    """Returns the descriptions of the figures of a chart: their values, protocols and kinds."""
+    return {html.unescape(one) for one in _FIGURE.findall(image.read_text(encoding="utf-8"))}
+
+
+def drawn_means(image: Path) -> dict[tuple[str, str], float]:
+    """Returns the measured means of README's chart by packet loss and protocol."""
+    found = (_MEAN.fullmatch(figure) for figure in drawn(image))
+    return {(one["x"], one["protocol"]): float(one["y"]) for one in found if one is not None}
+
+
+def printed_means(text: str) -> dict[tuple[str, str], str]:
+    """Returns the means of README's table as printed, by packet loss and protocol."""
+    found: dict[tuple[str, str], str] = {}
+    for x, *means in _ROW.findall(text):
+        found |= {(x, protocol): mean for protocol, mean in zip(_PROTOCOLS, means, strict=True)}
+    return found
 
 
 def _shown(block: str, folder: Path) -> str:
@@ -150,7 +189,7 @@ def write() -> None:
     os.environ["COLUMNS"] = COLUMNS
     if any(name in README.name for name in sys.argv[1:]):
         os.environ["COLUMNS"] = README_COLUMNS
-        README.write_text(rewritten(README.read_text(encoding="utf-8")), encoding="utf-8")
+        README.write_text(rewritten(README.read_text(encoding="utf-8"), image=IMAGE), encoding="utf-8")
     for page in pages():
         if len(sys.argv) < 2 or any(name in page.name for name in sys.argv[1:]):
             text = page.read_text(encoding="utf-8")

@@ -17,10 +17,22 @@ def test_outputs_are_current(page: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.slow
-def test_the_answer_of_readme_is_current(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_answer_and_the_chart_of_readme_are_current(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("COLUMNS", lessons.README_COLUMNS)
-    text = lessons.README.read_text(encoding="utf-8")
-    assert lessons.rewritten(text) == text, "python -m tests.docs.lessons README rewrites the output"
+    text, image = lessons.README.read_text(encoding="utf-8"), tmp_path / "loss.svg"
+    fix = "python -m tests.docs.lessons README rewrites output and chart"
+    assert lessons.rewritten(text, image=image) == text, fix
+    assert lessons.drawn(image) == lessons.drawn(lessons.IMAGE), fix
+
+
+def test_the_chart_of_readme_agrees_with_its_table() -> None:
+    printed = lessons.printed_means(lessons.README.read_text(encoding="utf-8"))
+    drawn = lessons.drawn_means(lessons.IMAGE)
+    assert len(drawn) == 12
+    rounded = {key: f"{mean:.{len(printed[key].partition('.')[2])}f}" for key, mean in drawn.items()}
+    assert rounded == printed, "python -m tests.docs.lessons README rewrites output and chart"
 
 
 @pytest.mark.parametrize("page", lessons.pages(), ids=lambda page: page.stem)

@@ -132,6 +132,17 @@ def test_titles_and_labels_are_replaced_or_removed(run: lf.Run) -> None:
         ({"log": "x"}, "log: the x axis has the value 0 (path.loss in %); a logarithmic axis needs"),
         ({"log": "z"}, 'log: "z" is not known; allowed: x, y, xy, none'),
         ({"log": "y", "cdf": "trials", "by_host": True}, "by_host: excludes log"),
+        ({"y_range": "10ms"}, 'y_range: "10ms" is not a range; write LOW..HIGH, e.g. 2Mbit/s..4Mbit/s'),
+        (
+            {"y_range": "1ms..2ms"},
+            'y_range: "1ms..2ms" does not have the unit of the metric; write e.g. 2Mbit',
+        ),
+        ({"y_range": "1..2"}, 'y_range: "1..2" does not have the unit of the metric'),
+        ({"y_range": "1x..2x"}, 'y_range: "1x" has the unknown unit "x"'),
+        ({"y_range": "4Mbit/s..2Mbit/s"}, 'y_range: "4Mbit/s..2Mbit/s": the first limit must be below'),
+        ({"y_range": "0..2Mbit/s", "log": "y"}, "log: the y axis has the value 0 (Goodput"),
+        ({"y_range": "0..1", "cdf": "trials"}, "y_range: excludes cdf: its y axis is a share"),
+        ({"y_range": "0..1", "by_host": True}, "by_host: excludes y_range"),
         ({"cdf": "packets"}, 'cdf: "packets" is not known; allowed: trials, flows, rounds'),
         ({"facet": "rate"}, 'facet: "rate" is not swept; allowed: path.loss, path.delay'),
         ({"facet": "world"}, "facet: this run has one world, sim"),
@@ -161,6 +172,33 @@ def test_axes_are_logarithmic_or_linear_as_requested(run: lf.Run) -> None:
     assert scales(drawn(run, log="xy", **some).spec, "x") == {"log"}
     assert scales(drawn(run, log="xy", **some).spec, "y") == {"log"}
     assert "log" not in scales(drawn(run, log="none").spec, "y")
+
+
+def test_the_y_axis_has_the_requested_range(run: lf.Run) -> None:
+    """Marks outside the range are cut."""
+
+    def y_scales(spec: Spec) -> list[Spec]:
+        plot = spec.get("spec", spec)
+        return [one["encoding"]["y"]["scale"] for one in plot["layer"]]
+
+    made = drawn(run, "rtt_p99", y_range="10ms..14ms")
+    (text,) = {json.dumps(one) for one in y_scales(made.spec)}
+    assert json.loads(text) == {"domain": [10.0, 14.0], "nice": False, "zero": False}
+    layers = made.spec["spec"]["layer"]
+    assert all(one["mark"]["clip"] for one in layers)
+    alt.Chart.from_dict(made.spec, validate=True)
+    assert made.values == drawn(run, "rtt_p99").values, "the CSV file has all values"
+    scale = y_scales(drawn(run, "rtt_p99", y_range="10ms..14ms", log="y").spec)[0]
+    assert scale == {"type": "log", "domain": [10.0, 14.0], "nice": False}
+    assert y_scales(drawn(run, "timeouts", y_range="0..50").spec)[0]["domain"] == [0.0, 50.0]
+
+
+def test_captions_name_metric_axis_and_path(run: lf.Run) -> None:
+    caption = drawn(run, "rtt_p99", size="column").caption
+    start = (
+        "RTT, 99th percentile over packet loss (%). Path: rate 10Mbit/s, queue 50pkt. Bars: 95 % confidence"
+    )
+    assert caption.startswith(start), caption
 
 
 def test_intervals_below_a_logarithmic_axis_are_cut_there(run: lf.Run) -> None:

@@ -7,9 +7,17 @@ from pathlib import Path
 
 import longfat as lf
 from longfat.presentation import names, series_names
+from longfat.presentation.run.columns import Column
 
 COUPLED = ("lia", "olia", "balia", "wvegas")
 ROOT = Path(__file__).parents[2]
+
+
+def test_the_unit_of_a_queue_is_in_its_headings() -> None:
+    column = Column("queue_mean_packets", 1.0, names.unit_of("queue_mean_packets"))
+    assert column.title == "Queue, mean (packets)"
+    assert column.narrow_title == "queue\npackets"
+    assert Column("drops", 1.0, names.unit_of("drops")).narrow_title == "drops"
 
 
 def test_every_built_in_controller_has_a_display_name() -> None:

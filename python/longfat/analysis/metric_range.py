@@ -40,6 +40,20 @@ class Range(NamedTuple):
             max(self.high, value) if high > self.high else high,
         )
 
+    def excludes_half_width(self, interval: Interval) -> bool:
+        """Returns whether the mean plus or minus the larger distance to a bound leaves the range.
+
+        >>> Range(0.0).excludes_half_width(Interval(5.5, 0.0, 15.3))
+        True
+        >>> Range(0.0).excludes_half_width(Interval(5.5, 4.0, 7.0))
+        False
+        >>> Range().excludes_half_width(Interval(5.5, 0.0, 15.3))
+        False
+        """
+        mean, half = interval.mean, max(interval.mean - interval.low, interval.high - interval.mean)
+        slack = 1e-9 * abs(mean)
+        return mean - half < self.low - slack or mean + half > self.high + slack
+
     def minus(self, other: Range, weight: float = 1.0) -> Range:
         """Returns the range of a value minus `weight` times another; the weight is not negative.
 

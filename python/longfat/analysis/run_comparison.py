@@ -27,6 +27,7 @@ from longfat.analysis.relations import Family
 from longfat.analysis.statistics import CONFIDENCE, mean_difference, paired, ratio, unpaired
 from longfat.analysis.study_differences import differences
 from longfat.results.run import Interval, known
+from longfat.study.vocabulary import metrics, whole_metric
 from longfat.study.worlds import VIRTUAL
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ _FEWEST = 2
 
 Outcome = Literal["higher", "lower", "equal", "similar"]
 """`equal` are bit-identical samples; `similar` ones differ by no more than chance explains."""
+Effect = Literal["better", "worse"]
+"""Whether a change has the direction that the vocabulary declares as better for its metric."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,14 @@ class Change:
     def is_change(self) -> bool:
         """Whether the difference is more than chance explains."""
         return self.outcome in ("higher", "lower")
+
+    @property
+    def effect(self) -> Effect | None:
+        """Whether a change is better or worse; None without a change, and for a study's own metrics."""
+        better = metrics().get(whole_metric(self.metric), {}).get("better")
+        if better is None or not self.is_change:
+            return None
+        return "better" if self.outcome == better else "worse"
 
 
 @dataclass(frozen=True)
@@ -102,9 +113,13 @@ class RunComparison:
 
     @property
     def changed(self) -> tuple[Change, ...]:
-        """The comparisons whose difference is more than chance explains, the largest first."""
+        """The comparisons whose difference is more than chance explains.
+
+        Metrics are in the order of the comparisons, each with its largest change first.
+        """
         found = [change for change in self.changes if change.is_change]
-        return tuple(sorted(found, key=lambda change: -_size(change.ratio.value)))
+        order = list(dict.fromkeys(change.metric for change in self.changes))
+        return tuple(sorted(found, key=lambda one: (order.index(one.metric), -_size(one.ratio.value))))
 
     @property
     def is_changed(self) -> bool:
@@ -126,6 +141,7 @@ class RunComparison:
                     "ratio": change.ratio.to_json(),
                     "n": change.n,
                     "outcome": change.outcome,
+                    "effect": change.effect,
                 }
                 for change in self.changes
             ],
@@ -156,8 +172,8 @@ def _named(cell: Cell) -> dict[str, object]:
     return {"world": cell.world, "protocol": cell.protocol, "params": dict(cell.params)}
 
 
-def compare(first: RunResult, second: RunResult, metrics: Sequence[str] = ()) -> RunComparison:
-    """Compares two runs by these metrics; by default, by those that the first study shows.
+def compare(first: RunResult, second: RunResult, chosen: Sequence[str] = ()) -> RunComparison:
+    """Compares two runs by chosen metrics; by default, by those that the first study shows.
 
     Raises ValueError if the runs have no cell in common, or no metric with enough trials.
     """
@@ -167,7 +183,7 @@ def compare(first: RunResult, second: RunResult, metrics: Sequence[str] = ()) ->
     if not pairs:
         raise ValueError("the runs have no cell in common: compare runs of the same study")
     is_paired = first.study.seed == second.study.seed
-    chosen = list(metrics) or grid.shown(first.study, first.cells)
+    chosen = list(chosen) or grid.shown(first.study, first.cells)
     todo: list[tuple[CellResult, CellResult, str]] = []
     lost: list[tuple[Cell, str]] = []
     too_few: list[tuple[Cell, str]] = []

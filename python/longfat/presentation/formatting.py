@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from longfat.study.labels import label as label  # noqa: PLC0414 - re-exported
 
 if TYPE_CHECKING:
+    from longfat.analysis.metric_range import Range
     from longfat.results.run import Interval
 
 DASH = "\N{EN DASH}"
@@ -79,16 +80,24 @@ def quantity(value: float, unit: str) -> str:
     return f"{digits(value / scale)} {name}".strip()
 
 
-def plus_minus(interval: Interval, scale: float = 1.0) -> str:
+def plus_minus(
+    interval: Interval, scale: float = 1.0, within: Range | None = None, resolution: float = 0.0
+) -> str:
     """A mean ± the half-width of its interval, rounded to the precision of the half-width.
 
-    The half-width is the larger distance from the mean to a bound.
+    The half-width is the larger distance from the mean to a bound. If it leaves the range of possible values,
+    the bounds are there instead. Equal values that are only known within a `resolution` have this half-width.
 
+    >>> from longfat.analysis.metric_range import Range
     >>> from longfat.results.run import Interval
     >>> plus_minus(Interval(2.964e6, 2.85e6, 3.07e6), 1e6), plus_minus(Interval(5.0, 5.0, 5.0))
     ('2.96 ±0.11', '5.00 ±0')
     >>> plus_minus(Interval(4.0, float("nan"), float("nan")))
     '4.00 ±?'
+    >>> plus_minus(Interval(5.5e6, 0.0, 1.53e7), 1e6, Range(0.0))
+    '5.5 [0, 15.3]'
+    >>> plus_minus(Interval(0.0127, 0.0127, 0.0127), 1e-3, resolution=8.2e-6)
+    '12.7 ±<0.1'
     """
     if not math.isfinite(interval.mean):
         return DASH
@@ -96,14 +105,21 @@ def plus_minus(interval: Interval, scale: float = 1.0) -> str:
     if not ends(interval):
         return f"{digits(mean)} ±?"
     half = max(interval.mean - interval.low, interval.high - interval.mean) / scale
-    if half <= abs(mean) * 1e-9:
+    is_zero = half <= abs(mean) * 1e-9
+    if is_zero and not resolution:
         return f"{digits(mean)} ±0"
+    half = max(half, resolution / scale)
     decimals = max(0, 1 - math.floor(math.log10(half)))
     most = max(0, 2 - math.floor(math.log10(abs(mean)))) if mean else decimals
     decimals = min(decimals, max(most, 0), 12)
     shown = f"{half:.{decimals}f}"
     if float(shown) == 0:
         shown = f"<{10.0**-decimals:.{decimals}f}"
+    elif is_zero:
+        shown = f"<{shown}"
+    elif within is not None and within.excludes_half_width(interval):
+        low, high = (f"{bound:.{decimals}f}" if bound else "0" for bound in ends(interval, scale).values())
+        return f"{mean:.{decimals}f} [{low}, {high}]"
     return f"{mean:.{decimals}f} ±{shown}"
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from longfat.study import sweep, units
 from longfat.study.expressions.evaluation import RELATIVE
 from longfat.study.labels import is_class_of_flows, label
-from longfat.study.vocabulary import AT_HOST, short_metric, unit
+from longfat.study.vocabulary import AT_HOST, short_metric, unit, whole_metric
 
 _KEY_TITLES = {
     "path.loss": "Packet loss",
@@ -93,8 +93,14 @@ _AXES = {
 
 
 def unit_of(metric: str) -> str:
-    """The base unit of a metric's column, as the vocabulary declares it; empty for a plain number."""
+    """The base unit of a metric, as the vocabulary or the column's name declares it; empty for a count.
+
+    >>> unit_of("rtt_p50_s"), unit_of("queue_mean_packets@forward"), unit_of("drops")
+    ('s', 'packets', '')
+    """
     declared = unit(metric)
+    if not declared and whole_metric(metric).endswith("_packets"):
+        return "packets"
     return "" if declared in ("1", "ratio") else declared
 
 

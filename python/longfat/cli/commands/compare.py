@@ -50,7 +50,7 @@ def compare(
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.cli.arguments.formats import require_suffix
     from longfat.presentation import tables
-    from longfat.presentation.run.comparison import conclusion, markdown
+    from longfat.presentation.run.comparison import conclusion, differences, markdown
     from longfat.system.files import write_whole
 
     require_suffix("--summary", summary, ".md")
@@ -60,6 +60,8 @@ def compare(
     if as_json:
         standard_output.document(found.to_json())
     else:
+        for line in differences(found):
+            typer.echo(line)
         if found.changed:
             tables.show(found.table())
         typer.echo(conclusion(found))

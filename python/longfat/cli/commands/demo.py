@@ -99,6 +99,7 @@ def simulate(protocol: dict[str, Any], trials: int) -> Simulated:
 
 def chart(results: dict[str, Simulated]) -> list[str]:
     """A horizontal bar for each protocol, scaled to the fastest, with its goodput in Mbit/s."""
+    from longfat.analysis.metric_range import range_of
     from longfat.presentation.formatting import plus_minus
 
     longest = max(result.interval.mean for result in results.values())
@@ -106,7 +107,7 @@ def chart(results: dict[str, Simulated]) -> list[str]:
     for name, result in results.items():
         goodput = result.interval
         bar = "█" * max(1, round(_BAR * goodput.mean / longest))
-        lines.append(f"{name:{_NAME}}  {bar:{_BAR}}  {plus_minus(goodput, 1e6)}")
+        lines.append(f"{name:{_NAME}}  {bar:{_BAR}}  {plus_minus(goodput, 1e6, range_of('goodput_bps', {}))}")
     return lines
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path as File
-from typing import Annotated, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import typer
 
@@ -13,6 +13,12 @@ from longfat.cli import standard_output
 from longfat.cli.arguments.formats import format_of
 from longfat.cli.arguments.from_function import command_of
 from longfat.cli.arguments.options import OneStudy, Point, StudySeed, StudySettings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from longfat.results.run import Cell
+    from longfat.study import Study
 
 Format = Literal["svg", "html", "png", "pdf", "text", "parquet", "csv", "json", "qlog"]
 """Formats of drawings, and of the data."""
@@ -131,6 +137,26 @@ def trace(
         standard_output.write(content.decode())
     if given["pcapng"] is not None:
         typer.echo(f"Packets: {given['pcapng']}", err=True)
+    if note := _comparison(loaded, places, given["trial"], found):
+        typer.echo(note, err=True)
+
+
+def _comparison(study: Study, cells: Sequence[Cell], trial: int, found: traces.Traces) -> str:
+    """Returns how the trial compares with the study's run; without a run, how to choose another trial."""
+    from longfat.presentation.run import typical
+    from longfat.runner import load
+    from longfat.runner.runner import default_folder
+
+    if {one.world for one in found.traces} != {"sim"} or study.trials_in("sim") < 2:
+        return ""
+    try:
+        run = load(default_folder(study))
+    except (ValueError, OSError):
+        return f"trial {trial} of {study.trials_in('sim')}; --trial N traces another one"
+    if run.study.seed != study.seed:
+        return ""
+    traced = [one.record["metrics"] or {} for one in found.traces]
+    return typical.line(run.study, run.cells, cells, trial, traced)
 
 
 def _check(chart: str, chosen: str, out: File | None, packets: int | None) -> None:

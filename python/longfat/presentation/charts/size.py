@@ -1,10 +1,11 @@
-"""Sizes of charts and of their text, as written by the user."""
+"""Sizes of charts and of their text, and ranges of axes, as written by the user."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 
+from longfat.study import units
 from longfat.system.parameters import ParameterError
 
 PX_PER_INCH = 96.0
@@ -19,6 +20,10 @@ _FONT_SMALLEST, _FONT_LARGEST = 4.0, 72.0
 _NUMBER = r"(\d+(?:\.\d*)?|\.\d+)"
 _SIZE = re.compile(rf"{_NUMBER}(?:x{_NUMBER})?({'|'.join(UNITS)})")
 _FONT = re.compile(rf"{_NUMBER}(pt|px)")
+
+_DIMENSIONS = {"s": ("duration",), "bit/s": ("rate",), "B": ("size",), "packets": ("packets", "number")}
+"""The dimensions of quantities that have the unit of a metric; plain numbers and proportions otherwise."""
+_EXAMPLES = {"s": "10ms..14ms", "bit/s": "2Mbit/s..4Mbit/s", "B": "10kB..20kB", "packets": "0..50pkt"}
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,30 @@ def read_size(text: str) -> Size:
                 "size", f'"{text}" is out of range: {_SMALLEST:g}in to {_LARGEST:g}in for each side'
             )
     return Size(width or 0.0, height)
+
+
+def read_range(name: str, text: str, unit: str) -> tuple[float, float]:
+    """Returns the limits of an axis in the base unit of its metric ("" for a plain number).
+
+    Raises ParameterError for the parameter `name`.
+
+    >>> read_range("y_range", "10ms..14ms", "s"), read_range("y_range", "0..50pkt", "packets")
+    ((0.01, 0.014), (0.0, 50.0))
+    """
+    example = _EXAMPLES.get(unit, "0..1")
+    parts = str(text).split("..")
+    if len(parts) != 2:
+        raise ParameterError(name, f'"{text}" is not a range; write LOW..HIGH, e.g. {example}')
+    try:
+        low, high = (units.parse(part.strip()) for part in parts)
+    except ValueError as error:
+        raise ParameterError(name, f"{error}; write LOW..HIGH, e.g. {example}") from None
+    wanted = _DIMENSIONS.get(unit, ("number", "proportion", "packets"))
+    if any(one.value != 0 and one.dimension not in wanted for one in (low, high)):
+        raise ParameterError(name, f'"{text}" does not have the unit of the metric; write e.g. {example}')
+    if low.value >= high.value:
+        raise ParameterError(name, f'"{text}": the first limit must be below the second')
+    return float(low.value), float(high.value)
 
 
 def read_font_size(text: str) -> float:

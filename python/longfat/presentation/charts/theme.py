@@ -43,6 +43,13 @@ _SYMBOL = 30
 """Width of an entry of a legend in px, without its text."""
 MOST_ENTRIES = 4
 """Maximum number of entries of a legend side by side."""
+STACKED_LEGENDS: Spec = {
+    # Vega-Lite's schema only has the form of an expression.
+    "legend": {
+        "layout": {"expr": "{bottom: {anchor: 'start', direction: 'vertical', margin: 8, offset: 18}}"}
+    }
+}
+"""The configuration of a chart whose legends are below each other, all at the bottom."""
 _NARROWEST = 12
 """Minimum letters per line of an axis title."""
 _CONFIG: Spec = {
@@ -70,9 +77,11 @@ _CONFIG: Spec = {
 
 
 def chart(plot: Spec, title: Spec | None = None) -> Spec:
-    """Returns a plot as a whole specification, with the shared fonts and colours."""
+    """Returns a plot as a whole specification, with the shared fonts and colours, and its own legends."""
     titled = {} if title is None else {"title": title}
-    return {"$schema": SCHEMA, **plot, "config": copy.deepcopy(_CONFIG), **titled}
+    config = copy.deepcopy(_CONFIG)
+    config["legend"] |= plot.get("config", {}).get("legend", {})
+    return {"$schema": SCHEMA, **plot, "config": config, **titled}
 
 
 def heading(text: Sequence[str] | str, subtitle: Sequence[str], offset: int = 14) -> Spec:
@@ -106,6 +115,15 @@ def wrapped(title: str, height: int) -> list[str]:
     ['Flow completion time, 99th', 'percentile (ms)']
     """
     return textwrap.wrap(title, max(_NARROWEST, int(height / LETTER)))
+
+
+def label_angle(labels: Sequence[str], width: int) -> int:
+    """Returns the angle of the labels of an axis: slanted if one is wider than its part of the width in px.
+
+    >>> label_angle(["reno", "cubic"], 300), label_angle(["QUIC BBRv3", "QUIC CUBIC"], 100)
+    (0, -35)
+    """
+    return -35 if max(map(len, labels), default=0) * LETTER > width / max(1, len(labels)) else 0
 
 
 def series_color(series: Sequence[str], width: int = 620) -> Spec:

@@ -42,7 +42,7 @@ def answer(result: RunResult, console: Console) -> RenderableType:
     claims = [claim for claim in result.claims if claim.world in ("", world)]
     readings = [
         line
-        for line in details.footnotes(result.study, cells, columns[0])
+        for line in details.footnotes(result.study, cells, columns)
         if not line.startswith(details.FAILED)
     ]
     below = _below(result, world)

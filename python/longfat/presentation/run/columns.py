@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from longfat.analysis.metric_range import range_of
+from longfat.analysis.resolution import bin_width
 from longfat.presentation import formatting, names
 from longfat.presentation.run import notes
 
@@ -50,7 +52,12 @@ class Column:
             return formatting.DASH
         if cell.deterministic:
             return self.number(interval.mean)
-        return formatting.plus_minus(interval, self.scale)
+        within, width = range_of(self.metric, cell.samples), bin_width(self.metric, interval.mean)
+        return formatting.plus_minus(interval, self.scale, within, width)
+
+    def is_cut(self, cell: CellResult) -> bool:
+        """Whether `measured` shows the bounds of the interval, since mean ± half-width leaves the range."""
+        return "[" in self.measured(cell)
 
     def theory(self, cell: CellResult) -> str:
         """The theoretical value or bound; empty without either."""

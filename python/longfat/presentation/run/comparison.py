@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
-from longfat.analysis.run_comparison import RunComparison
+from longfat.analysis.run_comparison import Effect, RunComparison
 from longfat.presentation import formatting, names
 from longfat.presentation.displayed import Displayed
 from longfat.presentation.text_table import TextTable
 from longfat.study.labels import label
-from longfat.study.vocabulary import unit
 
 if TYPE_CHECKING:
     import polars
@@ -20,15 +20,16 @@ if TYPE_CHECKING:
     from longfat.results.run import Cell
 
 _MOST_SETTINGS = 8
-_COLUMNS = ("cell", "metric", "first", "second", "second / first", "n")
+EFFECTS = get_args(Effect)
+_COLUMNS = ("cell", "metric", "first", "second", "second / first", "n", "change")
 
 
 @dataclass(frozen=True, repr=False)
 class ComparedRuns(RunComparison, Displayed):
     """The cells that differ between two runs, with what only one of them has.
 
-    Its text is a row for each changed metric of a cell, the largest change first, then lost metrics and
-    failures.
+    Its text is a row for each changed metric of a cell, by metrics with the largest change first, then the
+    differences of the studies, lost metrics and failures.
     """
 
     @property
@@ -37,12 +38,12 @@ class ComparedRuns(RunComparison, Displayed):
         return headline(self)
 
     def table(self) -> TextTable:
-        """Returns a row for each change, the largest first."""
+        """Returns a row for each change, by metrics with the largest change first."""
         return table(self)
 
     def remarks(self) -> Sequence[str]:
-        """Returns what is lost, failures, and the cells of one run only."""
-        return list(remarks(self))
+        """Returns how the studies differ, what is lost, failures, and the cells of one run only."""
+        return [*differences(self), *remarks(self)]
 
     def to_polars(self) -> polars.DataFrame:
         """Returns a row for each comparison, in SI units: cell, both means, difference, ratio."""
@@ -70,6 +71,7 @@ class ComparedRuns(RunComparison, Displayed):
                 "ratio_high": change.ratio.high,
                 "n": change.n,
                 "outcome": change.outcome,
+                "effect": change.effect,
             }
             for change in self.changes
         ]
@@ -81,7 +83,7 @@ def _place(cell: Cell) -> str:
 
 
 def _row(change: Change) -> tuple[str, ...]:
-    of = unit(change.metric)
+    of = names.unit_of(change.metric)
     ratio = f"{formatting.digits(change.ratio.value)} {formatting.bounds(change.ratio)}"
     return (
         _place(change.cell),
@@ -90,11 +92,12 @@ def _row(change: Change) -> tuple[str, ...]:
         formatting.quantity(change.second, of),
         ratio.strip(),
         str(change.n),
+        change.effect or change.outcome,
     )
 
 
 def table(found: RunComparison) -> TextTable:
-    """Returns a row for each change, the largest first."""
+    """Returns a row for each change, by metrics with the largest change first, and whether it is better."""
     return TextTable(_COLUMNS, [_row(change) for change in found.changed], (2, 3, 5))
 
 
@@ -109,7 +112,17 @@ def headline(found: RunComparison) -> str:
     )
     if equal:
         text += f"; {equal} {'is' if equal == 1 else 'are'} bit-identical"
-    return text
+    counts = Counter(change.effect for change in found.changed)
+    effects = [f"{counts[effect]} {effect}" for effect in EFFECTS if counts[effect]]
+    return f"{text}; {', '.join(effects)}" if effects else text
+
+
+def differences(found: RunComparison) -> Iterator[str]:
+    """Yields a line with the keys in which the studies differ, if there are any."""
+    if found.settings:
+        shown = [f"{key} {_shown(a)} → {_shown(b)}" for key, a, b in found.settings[:_MOST_SETTINGS]]
+        more = len(found.settings) - len(shown)
+        yield f"The studies differ: {', '.join(shown)}{f', and {more} more' if more else ''}"
 
 
 def remarks(found: RunComparison) -> Iterator[str]:
@@ -133,10 +146,6 @@ def remarks(found: RunComparison) -> Iterator[str]:
     for name, only in (("first", found.only_first), ("second", found.only_second)):
         if only:
             yield f"Only in the {name} run: {'; '.join(map(_place, only))}"
-    if found.settings:
-        shown = [f"{key} {_shown(a)} → {_shown(b)}" for key, a, b in found.settings[:_MOST_SETTINGS]]
-        more = len(found.settings) - len(shown)
-        yield f"The studies differ: {', '.join(shown)}{f', and {more} more' if more else ''}"
     if not found.is_paired:
         yield "The runs have different seeds, so their trials are compared as independent samples"
 
@@ -157,6 +166,7 @@ def markdown(found: RunComparison) -> str:
     lines = [
         "## Comparison of two runs",
         "",
+        *(f"{one}\n" for one in differences(found)),
         headline(found),
         "",
         *(f"- {one}" for one in remarks(found)),

@@ -48,7 +48,7 @@ def table(study: Study, result: RunResult) -> RenderableType:
             parts += ["", host_table(study, named, cells, columns[0])]
     if bounds := notes.classes(study, columns[0].metric):
         parts.append(Text(bounds, style="dim"))
-    parts += [Text(line, style="dim") for line in footnotes(study, result.cells, columns[0])]
+    parts += [Text(line, style="dim") for line in footnotes(study, result.cells, columns)]
     parts += [Text(line, style="yellow") for line in notes.cautions(study, result.cells)]
     parts += disagreements(result.cells)
     return Group(*parts)
@@ -83,13 +83,17 @@ def verdicts(claims: Sequence[Verdict], *, detailed: bool = True) -> RenderableT
     return made
 
 
-def footnotes(study: Study, cells: Sequence[CellResult], column: Column) -> Iterator[str]:
+def footnotes(study: Study, cells: Sequence[CellResult], columns: Sequence[Column]) -> Iterator[str]:
     """How to read the table: the intervals and their method, the signs of theory, and failed trials."""
+    column = columns[0]
     yield from notes.determinism(study, cells)
     random = [cell for cell in cells if not cell.deterministic]
     methods = "; ".join(dict.fromkeys(method(n) for n in sorted({cell.n for cell in random}) if n))
     if methods:
         yield f"mean ± {notes.confidence(random)} half-width ({notes.trials(random)}; {methods})"
+    cut = [cell for cell in random if any(one.is_cut(cell) for one in columns)]
+    if cut:
+        yield notes.bounded(cut)
     signs = {column.theory(cell)[:1] for cell in cells if cell.metrics} - {""}
     if signs:
         parts = [notes.kind_of_theory(cells, column.metric)]

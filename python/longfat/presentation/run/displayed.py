@@ -98,6 +98,7 @@ class Run(RunResult, Displayed):
         font: str | None = None,
         font_size: str | None = None,
         log: Log | None = None,
+        y_range: str | None = None,
         cdf: Cdf | None = None,
         facet: str | None = None,
         by_host: bool = False,
@@ -118,6 +119,8 @@ class Run(RunResult, Displayed):
             font: Font family, e.g. "Liberation Serif".
             font_size: Size of the text, e.g. "9pt"; by default 9pt, or 8pt with `size`.
             log: Logarithmic axes, or none; by default those whose values span decades.
+            y_range: Range of the y axis, e.g. "10ms..14ms"; by default from 0, or that of the values if
+                logarithmic.
             cdf: Cumulative distribution of the metric over trials, flows or rounds instead of means.
             facet: Swept key, or world: one small chart for each value.
             by_host: Bars for each host, next to fair shares.
@@ -143,6 +146,7 @@ class Run(RunResult, Displayed):
             font=font,
             font_size=font_size,
             log=log,
+            y_range=y_range,
             cdf=cdf,
             facet=facet,
             by_host=by_host,

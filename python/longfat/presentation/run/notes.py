@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 AT_MOST = "\N{LESS-THAN OR EQUAL TO}"
 HOST_DROPS = "host_drops"
+FEW_TRIALS = 10
+"""Below this number of trials, more of them narrow an interval considerably."""
 _MOST_VALUES = 4
 """The number of values that the line of an expression lists."""
 _NO_NAME = "none"
@@ -74,6 +76,18 @@ def confidence(results: Sequence[CellResult]) -> str:
     """
     repeated = any(result.confidence > CONFIDENCE for result in results)
     return f"95 % confidence{', valid over all looks,' if repeated else ''}"
+
+
+def bounded(results: Sequence[CellResult]) -> str:
+    """How to read intervals in brackets, with the fix if one of their cells has few trials.
+
+    >>> from longfat.results.run import Cell, CellResult
+    >>> bounded([CellResult(Cell("sim", "reno", {}, {}), 3, {}, {}, {})])
+    "[low, high] where ± leaves the metric's range; n = 3 is small: more trials (--repeats) narrow it"
+    """
+    few = sorted({result.n for result in results if result.n < FEW_TRIALS})
+    fix = f"; n = {few[0]} is small: more trials (--repeats) narrow it" if few else ""
+    return f"[low, high] where ± leaves the metric's range{fix}"
 
 
 def theory(result: CellResult, metric: str, scale: float) -> str:

@@ -43,7 +43,10 @@ def markdown(results: Sequence[RunResult]) -> str:
         rows = [_row(result, cell, columns) for cell in result.cells]
         titles = [column.title for column in columns]
         lines += [*markdown_table(["world", "protocol", "point", *titles, "n"], rows), ""]
-        lines += [f"Means ± half-width of {notes.confidence(result.cells)}. Records: `{result.folder}`", ""]
+        cut = [cell for cell in result.cells if any(column.is_cut(cell) for column in columns)]
+        how = f"Means ± half-width of {notes.confidence(result.cells)}"
+        how += f"; {notes.bounded(cut)}" if cut else ""
+        lines += [f"{how}. Records: `{result.folder}`", ""]
     return "\n".join(lines).rstrip() + "\n"
 
 

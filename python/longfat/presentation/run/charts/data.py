@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 LABEL_SHARE = 0.07
 """The smallest distance of two labels, as a part of the axis: a line of text in a panel of 200 px."""
 MEASURED, THEORY, BOUND, SOURCE = "measured", "theory", "bound", "source"
+DECADE = 10
+"""Rates and times that differ by this factor get a logarithmic axis."""
 VALUES = "values"
 """The key of a row with its figure under plain names in SI units."""
 
@@ -38,6 +40,7 @@ class Axis:
     """An axis: its title with the unit, and the type of its scale.
 
     `linear_below` is where a scale with a zero that spans decades changes from linear to logarithmic.
+    `limits` are those that the user chose.
     """
 
     title: str
@@ -45,6 +48,7 @@ class Axis:
     log: bool = False
     linear_below: float | None = None
     ticks: tuple[Any, ...] = ()
+    limits: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -249,8 +253,11 @@ def _end(row: Row) -> tuple[str, str, Any]:
 def _heights(rows: Sequence[Row], axis: Axis) -> list[float]:
     """The places of rows on the y axis, from 0 to 1."""
     if axis.log:
-        low, high = math.log(axis.ticks[0]), math.log(axis.ticks[-1])
+        low, high = map(math.log, axis.limits or (axis.ticks[0], axis.ticks[-1]))
         return [(math.log(row["y"]) - low) / (high - low) if row["y"] > 0 else 0.0 for row in rows]
+    if axis.limits is not None:
+        bottom, top = axis.limits
+        return [(row["y"] - bottom) / (top - bottom) for row in rows]
     tops: list[float] = [row["high" if "high" in row else "y"] for row in rows]
     highest = max(tops, default=0.0) or 1.0
     return [row["y"] / highest for row in rows]
@@ -302,21 +309,29 @@ def _linear_below(numbers: Sequence[float]) -> float | None:
 
 
 def _y_axis(column: Column, rows: Sequence[Row], options: Options) -> Axis:
-    shown = [row[end] for row in rows for end in ("y", "low", "high") if end in row]
+    values = [row["y"] for row in rows]
     title = options.label("y", column.title)
-    spread = whole_metric(column.metric).endswith(("_bps", "_s")) and _spans(shown, 20)
+    limits = options.y_limits(names.unit_of(column.metric), column.scale)
+    if limits is not None:
+        values = list(limits)
+    spread = whole_metric(column.metric).endswith(("_bps", "_s")) and _spans(values, DECADE)
     if not rows or not options.is_log("y", usual=spread):
-        return Axis(title)
-    require_positive("y", [row["y"] for row in rows], column.title)
-    above = [value for value in shown if value > 0]
-    return Axis(title, log=True, ticks=log_ticks(min(above), max(above)))
+        return Axis(title, limits=limits)
+    require_positive("y", values, column.title)
+    if limits is not None:
+        inside = tuple(tick for tick in log_ticks(*limits) if limits[0] <= tick <= limits[1])
+        return Axis(title, log=True, ticks=inside, limits=limits)
+    shown = [*values, *(row[end] for row in rows for end in ("low", "high") if end in row)]
+    # On a logarithmic axis, an interval that reaches almost to zero would leave little room for values.
+    bottom = max(min(value for value in shown if value > 0), min(values) / DECADE)
+    return Axis(title, log=True, ticks=log_ticks(bottom, max(shown)))
 
 
 def _clipped(rows: list[Row], axis: Axis) -> list[Row]:
     """Ends the bars of intervals that reach below a logarithmic axis at its start."""
     if not axis.log:
         return rows
-    bottom = axis.ticks[0]
+    bottom = axis.ticks[0] if axis.limits is None else axis.limits[0]
     return [row | {"low": bottom} if row.get("low", bottom) < bottom else row for row in rows]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from longfat.presentation.charts.vega import Format
 from longfat.presentation.data_files import encoded
 from longfat.presentation.run.charts import cdf, distributions, hosts, lines, matrix, panels
 from longfat.presentation.run.charts import data as chart_data
+from longfat.study.labels import label
 from longfat.study.points import cells_at
 from longfat.study.sweep import listed, values
 from longfat.study.vocabulary import short_metric
@@ -47,6 +48,9 @@ class Plot:
     """The stem of its file by default."""
     heading: str
     caption: str
+    """How to read it."""
+    about: str = ""
+    """The metric, the axis and the path, for captions of figures without a title."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +117,8 @@ def draw(run: RunResult, metric: str | None, options: Options) -> Drawing:
         spec, across, down = fitted(titled, wanted[0] or 0.0, wanted[1])
         _require_room(options, across / (wanted[0] or across), down / (wanted[1] or down))
         width = area.width
-    return Drawing(spec, plot.values, plot.caption, plot.name, width, options.font)
+    caption = f"{plot.about or f'{plot.heading}.'} {plot.caption}"
+    return Drawing(spec, plot.values, caption, plot.name, width, options.font)
 
 
 def _narrowed(run: RunResult, at: Mapping[str, Any]) -> RunResult:
@@ -141,12 +146,32 @@ def _plot(run: RunResult, metric: str | None, options: Options) -> Plot:
     if column not in grid.measured(run.cells):
         known = ", ".join(grid.measured(run.cells))
         raise ValueError(f"this run measured no {metric or 'metric'}; measured: {known}")
-    is_plain = options.log is None and options.facet is None
+    is_plain = options.log is None and options.facet is None and options.y_range is None
     kind: Any = matrix if is_plain and matrix.suits(run, column) else lines
     data = chart_data.collect(run, column, options)
     make = partial(_sized, kind.plot, data, column, options)
     values = [one for one in data.values if kind is lines or one["kind"] == chart_data.MEASURED]
-    return Plot(make, values, name, title, kind.caption(run, column))
+    about = f"{title}{f' over {names.lower_first(data.x.title)}' if data.x.title else ''}."
+    return Plot(make, values, name, title, kind.caption(run, column), " ".join([about, *_path(run)]))
+
+
+def _path(run: RunResult) -> Iterator[str]:
+    """Yields the sentence with the keys of the path that all cells share."""
+    paths = [one.cell.spec["path"] for one in run.cells if "path" in one.cell.spec]
+    if len(paths) == len(run.cells) and (shared := _shared(paths)):
+        yield f"Path: {', '.join(f'{key} {label(value)}' for key, value in shared.items())}."
+
+
+def _shared(tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Returns the keys that have the same value in all tables, also of tables in these."""
+    first, *others = tables
+    found = {}
+    for key, value in first.items():
+        if all(other.get(key) == value for other in others):
+            found[key] = value
+        elif all(isinstance(one.get(key), Mapping) for one in tables):
+            found[key] = _shared([one[key] for one in tables])
+    return {key: value for key, value in found.items() if value != {}}
 
 
 def _cdf(run: RunResult, metric: str | None, options: Options) -> Plot:

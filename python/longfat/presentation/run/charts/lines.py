@@ -22,6 +22,14 @@ if TYPE_CHECKING:
 MOST_ACROSS = 3
 """Maximum number of panels side by side."""
 _CHOSEN = "chosen"
+FIGURES = {THEORY: "theory", BOUND: "upper bound (≤)"}
+"""The entries of the legend for figures that are not measured."""
+DASHED = {THEORY: "dashed", BOUND: "dotted"}
+_DASHES = {THEORY: [7, 5], BOUND: [1.5, 3.5]}
+_TICK_DASHES = {THEORY: [5, 2.5], BOUND: [1.5, 2.5]}
+"""Shorter: a tick shows several of them."""
+_TICK = 26
+"""Width of a tick in px: wider than a point with its interval, so that both are visible if they coincide."""
 # Numbers in full: the default formats round to the digits in which the ticks differ.
 _PLAIN = "format(datum.value, '~f')"
 
@@ -29,9 +37,9 @@ _PLAIN = "format(datum.value, '~f')"
 def chart(run: RunResult, metric: str = "goodput_bps", *, width: int = 620) -> Spec:
     """The chart of one metric over the sweep, as a Vega-Lite specification with inline data.
 
-    Lines connect measured means, bars show their intervals, broad dashes are theory and hollow points the
-    source's figures. Worlds are side by side, further swept keys below each other. `width` is in px for all
-    worlds together. Raises ValueError if the run did not measure the metric.
+    Lines connect measured means, bars show their intervals, dashes are theory, dots upper bounds, and hollow
+    points the source's figures. Worlds are side by side, further swept keys below each other. `width` is in
+    px for all worlds together. Raises ValueError if the run did not measure the metric.
     """
     data = chart_data.collect(run, metric)
     title = theme.run_heading(names.metric_title(metric), run, _caption(run, data), width)
@@ -66,12 +74,12 @@ def plot(
     # A selection of layers is only allowed at the top.
     select = {"type": "point", "fields": ["series"]}
     chosen = {"name": _CHOSEN, "select": select, "bind": "legend", "views": [_CHOSEN]}
-    return {"data": {"values": data.drawn}, **drawn, "params": [chosen]}
+    return {"data": {"values": data.drawn}, **drawn, "params": [chosen], "config": theme.STACKED_LEGENDS}
 
 
 def _plot(data: ChartData, width: int, height: int, legend: int) -> Spec:
     """One plot of a width and a height, above a legend with a width."""
-    layers = _layers(data, theme.wrapped(data.y.title, height), legend)
+    layers = _layers(data, theme.wrapped(data.y.title, height), width, legend)
     return {"layer": layers, "width": width, "height": height}
 
 
@@ -90,25 +98,18 @@ def _caption(run: RunResult, data: ChartData) -> str:
     if len(random) < len(cells):
         fixed = [cell for cell in cells if cell.deterministic]
         parts.append(f"Without bars: {formatting.DETERMINISTIC} ({notes.trials(fixed)})")
-    parts += _marks(data, THEORY, "dashed", "broad ticks", "theory")
-    parts += _marks(data, BOUND, "dotted", "thin ticks", "upper bound")
+    parts += [f"{DASHED[kind]}: {meaning}" for kind, meaning in FIGURES.items() if data.has(kind)]
     if data.has(SOURCE):
         parts.append("hollow points: figures of the source")
     return "; ".join(parts)
 
 
-def _marks(data: ChartData, kind: str, line: str, tick: str, meaning: str) -> list[str]:
-    """Explains how a kind of row is drawn: as lines, as ticks at single points, or both."""
-    drawn = [line] * data.lines(kind) + [tick] * data.ticks(kind)
-    return [f"{' and '.join(drawn)}: {meaning}"] if drawn else []
-
-
-def _layers(data: ChartData, y_title: list[str], width: int) -> list[Spec]:
-    color = theme.series_color(data.series, width)
+def _layers(data: ChartData, y_title: list[str], width: int, legend: int) -> list[Spec]:
+    color = theme.series_color(data.series, legend)
     scale, axis = _y_scale(data)
     shape = {**theme.series_shape(data.series), "legend": color["legend"]}
     shared: Spec = {
-        "x": _x(data),
+        "x": _x(data, width),
         "y": channel("y:Q", title=y_title or None, scale=scale, axis=axis),
         "color": color,
         "opacity": {"condition": {"param": _CHOSEN, "value": 1.0}, "value": 0.12},
@@ -125,29 +126,29 @@ def _layers(data: ChartData, y_title: list[str], width: int) -> list[Spec]:
 
     def of(kind: str, mark: str, *filters: str, encoding: Spec | None = None, **style: Any) -> Spec:
         where: list[str | Spec] = [{"field": "kind", "equal": kind}, *filters]
-        return layer(mark, {**shared, **(encoding or {})}, where=where, **style)
+        clip: Spec = {} if data.y.limits is None else {"clip": True}
+        return layer(mark, {**shared, **(encoding or {})}, where=where, **clip, **style)
 
     drawn: list[Spec] = []
-    # Broad and pale, below the measured line: both remain visible if they coincide.
+    # Layers without rows are left out: a browser warns of their scales.
     if data.lines(THEORY):
-        dashes = {"strokeWidth": 5, "strokeDash": [7, 5], "strokeOpacity": 0.45}
+        # Broad and pale, below the measured line: both remain visible if they coincide.
+        broad = {"strokeWidth": 5, "strokeOpacity": 0.45}
         # Each form of theory is a line.
-        by_form = {"detail": channel("form:N")}
-        drawn.append(of(THEORY, "line", "!datum.alone", encoding=by_form, **dashes))
+        by_form = {"detail": channel("form:N"), **_dashes(data)}
+        drawn.append(of(THEORY, "line", "!datum.alone", encoding=by_form, **broad))
     if data.x.quantitative and any("label" in row for row in data.rows):
         label = {"text": channel("label:N")}
         name: Spec = {"align": "left", "dx": 7, "fontSize": 11}
         drawn.append(of(THEORY, "text", "isValid(datum.label)", encoding=label, **name))
     if data.lines(BOUND):
-        drawn.append(of(BOUND, "line", "!datum.alone", strokeWidth=1.6, strokeDash=[1.5, 3.5]))
+        drawn.append(of(BOUND, "line", "!datum.alone", encoding=_dashes(data), strokeWidth=1.6))
     # A form that applies at a single point is a tick, not a line.
     alone = ("datum.alone",) if data.x.quantitative else ()
-    tick: Spec = {"orient": "horizontal", "size": 22}
-    # Layers without rows are left out: a browser warns of their scales.
-    if data.ticks(THEORY):
-        drawn.append(of(THEORY, "tick", *alone, **tick, thickness=5, opacity=0.45))
-    if data.ticks(BOUND):
-        drawn.append(of(BOUND, "tick", *alone, **tick, thickness=1.6))
+    tick: Spec = {"shape": "stroke", "filled": False, "size": _TICK**2, "strokeWidth": 1.6}
+    drawn += [
+        of(kind, "point", *alone, encoding=_dashes(data), **tick) for kind in FIGURES if data.ticks(kind)
+    ]
     if data.x.quantitative:
         drawn.append(of(MEASURED, "line", strokeWidth=1.8))
     if any("low" in row for row in data.rows):
@@ -162,14 +163,32 @@ def _layers(data: ChartData, y_title: list[str], width: int) -> list[Spec]:
     return drawn
 
 
-def _x(data: ChartData) -> Spec:
+def _dashes(data: ChartData) -> Spec:
+    """The encoding of theory and upper bounds by dashes, with a legend of their own."""
+    kinds = [kind for kind in FIGURES if data.has(kind)]
+    dashes = _DASHES if any(map(data.lines, kinds)) else _TICK_DASHES
+    names_of_kinds = " : ".join(f"datum.label == '{kind}' ? '{FIGURES[kind]}'" for kind in kinds)
+    legend = {
+        "title": None,
+        "labelExpr": f"{names_of_kinds} : datum.label",
+        "symbolType": "stroke",
+        "symbolSize": _TICK**2,
+        "symbolStrokeColor": theme.SOFT,
+        "symbolStrokeWidth": 1.6,
+    }
+    scale = {"domain": kinds, "range": [dashes[kind] for kind in kinds]}
+    return {"strokeDash": channel("kind:N", scale=scale, sort=kinds, legend=legend)}
+
+
+def _x(data: ChartData, width: int) -> Spec:
     if not data.x.quantitative:
         sort = list(data.x.ticks) or data.series
-        return channel("x:N", title=data.x.title or None, sort=sort, axis={"labelAngle": 0})
+        axis: Spec = {"labelAngle": theme.label_angle(sort, width)}
+        return channel("x:N", title=data.x.title or None, sort=sort, axis=axis)
     ticks = list(data.x.ticks)
     first, last = min(ticks), max(ticks)
     scale: Spec = {"type": "log" if data.x.log else "linear", "domain": [first, last]}
-    axis: Spec = {"labelExpr": _PLAIN, "labelOverlap": True}
+    axis = {"labelExpr": _PLAIN, "labelOverlap": True}
     if data.x.linear_below is not None:
         scale |= {"type": "symlog", "constant": data.x.linear_below}
         decades = chart_data.log_ticks(data.x.linear_below, last)
@@ -183,7 +202,11 @@ def _x(data: ChartData) -> Spec:
 
 def _y_scale(data: ChartData) -> tuple[Spec, Spec]:
     """The scale and the axis of the metric."""
+    limits = {} if data.y.limits is None else {"domain": list(data.y.limits), "nice": False}
     if not data.y.log:
-        return {"zero": True}, {"tickCount": 6}
-    scale = {"type": "log", "domain": [data.y.ticks[0], data.y.ticks[-1]], "nice": False}
-    return scale, {"values": list(data.y.ticks), "labelExpr": _PLAIN}
+        return limits | {"zero": data.y.limits is None}, {"tickCount": 6}
+    domain = list(data.y.limits or (data.y.ticks[0], data.y.ticks[-1]))
+    scale = {"type": "log", "domain": domain, "nice": False}
+    # A narrow range has no or few ticks at 1, 2 and 5.
+    ticks = {"values": list(data.y.ticks)} if len(data.y.ticks) > 1 else {"tickCount": 6}
+    return scale, {**ticks, "labelExpr": _PLAIN}

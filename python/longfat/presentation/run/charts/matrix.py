@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from longfat.presentation import formatting, names
 from longfat.presentation.charts import theme
-from longfat.presentation.charts.theme import INK, LABEL, LETTER
+from longfat.presentation.charts.theme import INK, LABEL
 from longfat.presentation.charts.vega import channel, layer, tooltip
 from longfat.presentation.run import notes
 from longfat.presentation.run.charts import data as chart_data
@@ -52,9 +52,7 @@ def plot(
     middle = (min(row["y"] for row in found) + max(row["y"] for row in found)) / 2
     across = max(40, width - 120)
     columns = list(data.x.ticks)
-    # Labels that are wider than their column are slanted.
-    narrow = max(len(str(label)) for label in columns) * LETTER > across / len(columns)
-    axis = {"labelAngle": -35 if narrow else 0, "orient": "top"}
+    axis = {"labelAngle": theme.label_angle(columns, across), "orient": "top"}
     shared = {
         "x": channel("x:N", sort=columns, title=data.x.title or None, axis=axis),
         "y": channel("series:N", sort=data.series, title=options.label("y", "") or None),

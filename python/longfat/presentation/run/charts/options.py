@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from longfat.presentation.charts import theme
-from longfat.presentation.charts.size import PX_PER_INCH, Size, read_font_size, read_size
+from longfat.presentation.charts.size import PX_PER_INCH, Size, read_font_size, read_range, read_size
 from longfat.study.vocabulary import allowed
 from longfat.system.parameters import ParameterError
 
@@ -31,6 +31,7 @@ class Options:
     font: str | None = None
     font_size: str | None = None
     log: Log | None = None
+    y_range: str | None = None
     cdf: Cdf | None = None
     facet: str | None = None
     by_host: bool = False
@@ -43,8 +44,10 @@ class Options:
                 raise ParameterError(name, f'"{chosen}" is not known; {allowed(str(chosen), known)}')
         if self.font is not None and not self.font.strip():
             raise ParameterError("font", "is empty")
+        if self.y_range is not None and self.cdf is not None:
+            raise ParameterError("y_range", "excludes {cdf}: its y axis is a share")
         if self.by_host:
-            given = [name for name in ("log", "cdf", "facet") if getattr(self, name) is not None]
+            given = [name for name in ("log", "cdf", "facet", "y_range") if getattr(self, name) is not None]
             if given:
                 raise ParameterError("by_host", f"excludes {{{given[0]}}}: it draws bars for each host")
 
@@ -67,6 +70,13 @@ class Options:
     def is_log(self, axis: Literal["x", "y"], *, usual: bool) -> bool:
         """Whether an axis is logarithmic; `usual` is the choice by its values."""
         return usual if self.log is None else axis in self.log and self.log != "none"
+
+    def y_limits(self, unit: str, scale: float) -> tuple[float, float] | None:
+        """The limits of the y axis in units of `scale`; None without `y_range`. `unit` is the base unit."""
+        if self.y_range is None:
+            return None
+        low, high = read_range("y_range", self.y_range, unit)
+        return low / scale, high / scale
 
     def label(self, axis: Literal["x", "y"], usual: str) -> str:
         """The label of an axis."""

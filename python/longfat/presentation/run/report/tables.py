@@ -42,7 +42,9 @@ def numbers(run: RunResult) -> list[Markup]:
         title = f"{names.metric_title(metric)}{f', {column.unit}' if column.unit else ''}"
         if metric == main:
             fixed = "; ".join(notes.determinism(run.study, run.cells))
-            made.append(paragraph(f"{title}: mean ± {notes.confidence(run.cells)} half-width."))
+            how = [f"{title}: mean ± {notes.confidence(run.cells)} half-width"]
+            how += [notes.bounded(cut)] if (cut := list(filter(column.is_cut, run.cells))) else []
+            made.append(paragraph(f"{'; '.join(how)}."))
             made += [paragraph(f"{fixed[:1].upper()}{fixed[1:]}.", "note")] if fixed else []
             made.append(tag("div", tables))
         else:
