@@ -26,7 +26,7 @@ _GROUPS = {
         "reproduce": "Repeat the run of a bundle, and compare all records bit by bit.",
         "open": "Show an index of all runs, or the report of one run, in a browser.",
         "trace": "Draw one trial: windows, RTTs, queues, segments or packets.",
-        "explore": "Watch and change running simulations in a local web page until Ctrl-C.",
+        "explore": "Watch and change simulations, or read a qlog file, in a local web page.",
         "predict": "Predict the duration of a transfer from latency and bandwidth.",
         "packetdrill": "Run packetdrill scripts against longfat's TCP.",
     },

@@ -29,7 +29,7 @@ def explore(
     browser: bool = True,
     native: bool | None = None,
 ) -> None:
-    """Watch and change running simulations, or read a qlog file, in a local web page until Ctrl-C.
+    """Watch and change simulations, or read a qlog file, in a local web page.
 
     \b
     Examples:
