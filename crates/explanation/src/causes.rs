@@ -95,10 +95,13 @@ pub struct Evidence {
     pub window: u64,
     /// Smallest RTT.
     pub rtt_s: Option<f64>,
-    /// Smallest time that a queue adds, of the round trips in which it did not empty.
+    /// Mean of the smallest time that a queue adds, over the round trips in which it did not empty.
     pub queue_s: Option<f64>,
     /// Rate at which data arrived, in bit/s of payload.
     pub rate_bps: Option<f64>,
+    /// Duration of these round trips in seconds.
+    #[serde(skip)]
+    queued_s: f64,
     #[serde(skip)]
     delivered: u64,
     #[serde(skip)]
@@ -119,6 +122,7 @@ impl Evidence {
             rtt_s: slice.rtt.map(|(least, _)| least.as_secs_f64()),
             queue_s,
             rate_bps: None,
+            queued_s: queue_s.map_or(0.0, |_| slice.duration().as_secs_f64()),
             delivered: slice.delivered,
             arrival: slice.arrival,
         };
@@ -137,7 +141,10 @@ impl Evidence {
         self.flight = self.flight.max(next.flight);
         self.window = self.window.max(next.window);
         self.rtt_s = least(self.rtt_s, next.rtt_s);
-        self.queue_s = least(self.queue_s, next.queue_s);
+        let sum = |one: &Self| one.queue_s.unwrap_or(0.0) * one.queued_s;
+        let total = sum(self) + sum(next);
+        self.queued_s += next.queued_s;
+        self.queue_s = (self.queued_s > 0.0).then(|| total / self.queued_s);
         self.delivered += next.delivered;
         self.arrival += next.arrival;
         self.set_rate();

@@ -61,7 +61,7 @@ def _busy(_: Direction, interval: _Interval) -> str:
     found = interval["evidence"]
     rate, queue = found["rate_bps"], found["queue_s"]
     parts = [f"payload at {quantity(rate, 'bit/s')}"] if rate else []
-    parts += [f"queue of at least {quantity(queue, 's')}"] if queue else []
+    parts += [f"mean queue of {quantity(queue, 's')}"] if queue else []
     return ", ".join(parts) or DASH
 
 
