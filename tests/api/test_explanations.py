@@ -236,6 +236,12 @@ def test_replays_the_transfer_and_names_the_controller(capture: Capture) -> None
     assert found.replay.controller == "cubic"
     assert found.replay.simulated is not None
     assert found.replay.simulated.value == pytest.approx(found.replay.captured, rel=0.05)
+    # The transfer without a change is in the interval of the same trials.
+    baseline = found.replay.baseline
+    assert baseline is not None
+    assert baseline.rtt is not None
+    assert baseline.duration.low < found.replay.captured < baseline.duration.high
+    assert baseline.name not in [one.name for one in found.replay.changes]
     changes = {one.name: one.duration.value for one in found.replay.changes}
     # 1 % of loss leaves a small part of the link; without it the file takes little more than its size needs.
     assert changes["no random loss"] < 0.5 * found.replay.captured

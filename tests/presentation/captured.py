@@ -16,8 +16,22 @@ def point(time: float, **figures: Any) -> Document:
     return {"time_s": time, **known, **figures}
 
 
-def interval(start: float, end: float, cause: str, first: int = 0, last: int = 0) -> Document:
-    return {"start_s": start, "end_s": end, "cause": cause, "frames": [first, last]}
+def interval(start: float, end: float, cause: str, first: int = 0, last: int = 0, **figures: Any) -> Document:
+    """Returns an interval: 100 packets, a flight that grows from 5 kB to 10 kB over 50 ms."""
+    known = {
+        "packets": 100,
+        "repeated": 0,
+        "spurious": 0,
+        "timeouts": 0,
+        "first_flight": 5_000,
+        "flight": 10_000,
+        "window": 64_000,
+        "rtt_s": 0.05,
+        "queue_s": None,
+        "rate_bps": 8e6,
+    }
+    place = {"start_s": start, "end_s": end, "cause": cause, "frames": [first, last]}
+    return {**place, "evidence": known | figures}
 
 
 def direction(series: list[Document], intervals: list[Document], **figures: Any) -> Document:

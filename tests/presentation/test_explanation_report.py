@@ -21,7 +21,7 @@ from tests.presentation.captured import (
     shown,
 )
 
-from longfat.analysis.captures import explained
+from longfat.analysis.captures import confidence, explained
 from longfat.analysis.captures.replayed import Change, Replay
 from longfat.api.explanations import Explanation
 from longfat.presentation.charts.files import render
@@ -40,6 +40,7 @@ REPLAY = Replay(
         Change("half the RTT", Interval(0.61, 0.5, 0.7), 0.03),
         Change("no random loss", Interval(0.4, 0.3, 0.5), None),
     ),
+    Change("no change", Interval(1.04, 0.8, 1.4), 0.061),
 )
 
 
@@ -300,28 +301,65 @@ def test_the_report_has_every_part() -> None:
 @pytest.mark.parametrize(
     ("cause", "text"),
     [
-        ("random-loss", "9 of 700 packets retransmitted"),
-        ("queue-overflow", "4 of 700 packets retransmitted"),
-        ("burst", "1 of 700 packets retransmitted"),
+        ("random-loss", "9 of 100 packets retransmitted"),
+        ("queue-overflow", "9 of 100 packets retransmitted"),
+        ("burst", "9 of 100 packets retransmitted"),
         ("timeout", "1 timeout"),
-        ("policer", "1 retransmission; 5.18 Mbit/s between losses"),
+        ("policer", "9 retransmissions; 5.18 Mbit/s between losses"),
         ("reordering", "1 unnecessary retransmission (DSACK)"),
         ("pacing", "full segments at regular intervals, flight of 10.0 kB"),
-        ("application", "1 pause"),
+        ("send-buffer", "flight of 10.0 kB"),
+        ("slow-start", "flight grew from 5.00 kB to 10.0 kB"),
+        ("window-growth", "flight grew from 5.00 kB to 10.0 kB"),
+        ("bufferbloat", "payload at 8.00 Mbit/s, mean queue of 80.0 ms"),
+        ("application", "small or late writes: 100 packets in 400 ms"),
     ],
 )
-def test_the_evidence_of_a_cause_is_its_own(cause: str, text: str) -> None:
-    figures = {
-        "repeated_packets": 15,
-        "random_loss_packets": 9,
-        "overflow_packets": 4,
-        "burst_packets": 1,
-        "policed_packets": 1,
-        "spurious_packets": 1,
-        "timeouts": 1,
-        "policer_bps": 5e6,
+def test_the_evidence_of_a_cause_is_that_of_its_longest_interval(cause: str, text: str) -> None:
+    figures: dict[str, Any] = {"repeated": 9, "spurious": 1, "timeouts": 1, "queue_s": 0.08}
+    others: dict[str, Any] = {
+        "packets": 7,
+        "repeated": 3,
+        "spurious": 3,
+        "timeouts": 3,
+        "flight": 60_000,
+        "first_flight": 1,
+        "queue_s": 0.01,
+        "rate_bps": 1e6,
     }
-    assert evidence(shown([], [interval(0.0, 1.0, "application")], **figures), cause) == text
+    intervals = [interval(0.0, 0.1, cause, **others), interval(0.4, 0.8, cause, **figures)]
+    document = {"policer_bps": 5e6, "path": {"flight": 60_000, "standing_queue_s": 0.02}}
+    assert evidence(shown([], intervals, **document), cause) == text
+
+
+@pytest.mark.parametrize("cause", ["application", "request"])
+def test_pauses_are_counted(cause: str) -> None:
+    pauses = [interval(0.0, 0.1, cause, packets=0), interval(0.4, 0.8, cause, packets=0)]
+    assert evidence(shown([], pauses[1:]), cause) == "pause of 400 ms"
+    assert evidence(shown([], pauses), cause) == "2 pauses, the longest 400 ms"
+
+
+def test_a_small_receive_window_is_compared_with_the_path() -> None:
+    one = shown([], [interval(0.0, 1.0, "receive-window", window=20_000)])
+    assert evidence(one, "receive-window") == "window of 20.0 kB per 50.0 ms; the path needs 62.5 kB"
+    unknown = shown([], [interval(0.0, 1.0, "receive-window")], path={"rate_bps": None})
+    assert evidence(unknown, "receive-window") == "window of 64.0 kB per 50.0 ms"
+
+
+def test_confidence_is_high_only_in_the_largest_limit() -> None:
+    parts = {"random-loss": 0.65, "slow-start": 0.2, "application": 0.1, "bufferbloat": 0.05}
+    causes = [{"cause": cause, "time_s": time} for cause, time in parts.items()]
+    one = shown([], [], causes=causes)
+    assert [confidence.of_cause(one, cause) for cause in parts] == ["high", "medium", "medium", "low"]
+
+
+def test_changes_are_compared_with_the_transfer_without_a_change() -> None:
+    table = explanation_text.changes(REPLAY)
+    assert [row[0] for row in table.rows] == ["no change", "no random loss", "half the RTT"]
+    assert table.rows[0][1:] == ("1.04 [0.800, 1.40]", "61.0")
+    simulated, brackets = explanation_text.replayed(REPLAY)[1:3]
+    assert simulated.startswith("Simulated: 1.05 s (captured 1.00 s;")
+    assert brackets == "With changes ([95 % of such transfers]):"
 
 
 def test_subflows_are_no_further_connections() -> None:

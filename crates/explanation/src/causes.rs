@@ -23,8 +23,10 @@ use crate::slices::{Slice, State};
 pub enum Cause {
     /// The handshake, or the repetition of its segments.
     Handshake,
-    /// The congestion window grew from its start: the time of round trips.
+    /// The congestion window grew by about the acknowledged data per round trip.
     SlowStart,
+    /// The congestion window grew more slowly, without a loss that made it small.
+    WindowGrowth,
     /// The bottleneck was busy, and its queue emptied or stayed short.
     Bandwidth,
     /// The bottleneck was busy, with a queue that never emptied and exceeds the RTT of the idle path.
@@ -70,6 +72,93 @@ pub struct Interval {
     pub cause: Cause,
     /// First and last frame of the sender; 0 without one.
     pub frames: (u64, u64),
+    /// Figures of these frames.
+    pub evidence: Evidence,
+}
+
+/// Figures of an interval that show its cause.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Evidence {
+    /// Packets with data, with retransmissions.
+    pub packets: u64,
+    /// Retransmissions.
+    pub repeated: u64,
+    /// Retransmissions that the receiver reported as unnecessary.
+    pub spurious: u64,
+    /// Timeouts and probes of the tail.
+    pub timeouts: u64,
+    /// Maximum flight of the first round trip with data, in bytes.
+    pub first_flight: u64,
+    /// Maximum flight, in bytes.
+    pub flight: u64,
+    /// Maximum window of the receiver, in bytes.
+    pub window: u64,
+    /// Smallest RTT.
+    pub rtt_s: Option<f64>,
+    /// Mean of the smallest time that a queue adds, over the round trips in which it did not empty.
+    pub queue_s: Option<f64>,
+    /// Rate at which data arrived, in bit/s of payload.
+    pub rate_bps: Option<f64>,
+    /// Duration of these round trips in seconds.
+    #[serde(skip)]
+    queued_s: f64,
+    #[serde(skip)]
+    delivered: u64,
+    #[serde(skip)]
+    arrival: Duration,
+}
+
+impl Evidence {
+    /// Returns the figures of a slice; `queue_s` is the time that its queue adds.
+    fn of(slice: &Slice, queue_s: Option<f64>) -> Self {
+        let mut found = Self {
+            packets: u64::from(slice.packets + slice.repeated),
+            repeated: u64::from(slice.repeated),
+            spurious: u64::from(slice.spurious),
+            timeouts: u64::from(slice.timeouts),
+            first_flight: slice.flight,
+            flight: slice.flight,
+            window: slice.window,
+            rtt_s: slice.rtt.map(|(least, _)| least.as_secs_f64()),
+            queue_s,
+            rate_bps: None,
+            queued_s: queue_s.map_or(0.0, |_| slice.duration().as_secs_f64()),
+            delivered: slice.delivered,
+            arrival: slice.arrival,
+        };
+        found.set_rate();
+        found
+    }
+
+    fn join(&mut self, next: &Self) {
+        self.packets += next.packets;
+        self.repeated += next.repeated;
+        self.spurious += next.spurious;
+        self.timeouts += next.timeouts;
+        if self.first_flight == 0 {
+            self.first_flight = next.first_flight;
+        }
+        self.flight = self.flight.max(next.flight);
+        self.window = self.window.max(next.window);
+        self.rtt_s = least(self.rtt_s, next.rtt_s);
+        let sum = |one: &Self| one.queue_s.unwrap_or(0.0) * one.queued_s;
+        let total = sum(self) + sum(next);
+        self.queued_s += next.queued_s;
+        self.queue_s = (self.queued_s > 0.0).then(|| total / self.queued_s);
+        self.delivered += next.delivered;
+        self.arrival += next.arrival;
+        self.set_rate();
+    }
+
+    fn set_rate(&mut self) {
+        let is_known = self.delivered > 0 && !self.arrival.is_zero();
+        self.rate_bps = is_known.then(|| 8.0 * self.delivered as f64 / self.arrival.as_secs_f64());
+    }
+}
+
+/// Returns the smaller one of two values of which some are known.
+fn least(first: Option<f64>, second: Option<f64>) -> Option<f64> {
+    first.into_iter().chain(second).reduce(f64::min)
 }
 
 /// Time of a cause.
@@ -86,8 +175,12 @@ const BUSY: f64 = 0.8;
 /// A queue is too long if it never falls below this share of the RTT of the idle path, and this time.
 const BLOATED_SHARE: f64 = 1.0;
 const BLOATED_S: f64 = 0.02;
-/// Growth of the flight per slice that counts as growth.
-const GROWTH: f64 = 1.1;
+/// Growth of the flight per RTT in slow start, at least. Without delayed ACKs it is 2, with them 1.5.
+const GROWTH: f64 = 1.35;
+/// The same of a flow without a loss, over two round trips: Vegas doubles its window in every other one.
+const UNLOST_GROWTH: f64 = 1.3;
+/// Part of a round trip by which a slice may start earlier.
+const ROUND: f64 = 0.25;
 /// Slices over which a flight must stay the same, and the segments by which it may grow.
 const FLAT: usize = 8;
 const FLAT_SEGMENTS: u64 = 2;
@@ -141,6 +234,7 @@ pub fn causes(
             end,
             (0, 0),
             &[(Cause::Handshake, end.saturating_since(start))],
+            Evidence::default(),
         );
     }
     let mut window = Window {
@@ -174,7 +268,8 @@ pub fn causes(
             (Cause::DelayedAck, slice.time(State::Delayed)),
             (cause, slice.time(State::Open)),
         ];
-        found.add(slice.start, slice.end, slice.frames, &times);
+        let evidence = Evidence::of(slice, path.queue_s(slices, place));
+        found.add(slice.start, slice.end, slice.frames, &times, evidence);
         if slice.repeated > 0 {
             repeated.push((window.loss, u64::from(slice.repeated)));
         }
@@ -199,10 +294,11 @@ struct Window {
     has_lost: bool,
     /// The cause of the last loss.
     loss: Cause,
+    /// Flight before the last loss; 0 without one. Below it, the window is that which the loss left.
+    lost_from: u64,
     losses: Losses,
     /// The cause of the slice before.
     last: Cause,
-    last_flight: u64,
     /// Flight before a loss whose repair has not ended.
     unrepaired: Option<u64>,
     reductions: Distribution,
@@ -215,9 +311,9 @@ impl Default for Window {
             peak: 0,
             has_lost: false,
             loss: Cause::RandomLoss,
+            lost_from: 0,
             losses: Losses::default(),
             last: Cause::SlowStart,
-            last_flight: 0,
             unrepaired: None,
             reductions: Distribution::default(),
             full_queues: Distribution::default(),
@@ -231,7 +327,8 @@ impl Window {
         if slice.losses > 0 {
             self.loss = self.losses.cause(slices, place, path);
             self.has_lost = true;
-            self.unrepaired = Some(self.peak.max(slice.flight));
+            self.lost_from = self.peak.max(slice.flight);
+            self.unrepaired = Some(self.lost_from);
             if self.loss == Cause::QueueOverflow
                 && let Some(queue) = loss_queue_s(slice, path)
             {
@@ -240,7 +337,7 @@ impl Window {
         }
         let is_round = slice.arrival.as_secs_f64() > 0.5 * path.base_rtt_s.unwrap_or(0.0);
         let is_full = is_round && path.rate_bps.is_some_and(|rate| 8.0 * slice.rate() > BUSY * rate);
-        if path.is_queued(slice) {
+        if path.is_queued(slices, place) {
             self.has_lost = false;
             return busy(path);
         }
@@ -272,9 +369,15 @@ impl Window {
         if is_end && !self.has_lost {
             return self.last;
         }
-        let is_scarce = slice.short > 0 && u64::from(slice.short) * u64::from(path.mss) >= slice.sent / 2;
+        // The last segment of a transfer is short, whatever its window is.
+        let is_last = self.has_lost && slices[place + 1..].iter().all(|one| one.sent == 0);
+        let is_scarce =
+            !is_last && slice.short > 0 && u64::from(slice.short) * u64::from(path.mss) >= slice.sent / 2;
         let is_late = if path.position == Position::Sender {
-            slice.unprompted > 0 && slice.unprompted >= slice.prompted
+            // After a loss, the last segments of a small window can be probes.
+            let probes = if self.has_lost { slice.probes } else { 0 };
+            let unprompted = slice.unprompted - probes;
+            unprompted > 0 && unprompted >= slice.prompted
         } else {
             // Losses and jitter on the way to the capture also delay data.
             !self.has_lost && slice.unprompted > 1 && slice.unprompted > 2 * slice.prompted
@@ -285,7 +388,8 @@ impl Window {
         if self.has_lost {
             return self.loss;
         }
-        if slice.flight as f64 >= GROWTH * self.last_flight as f64 {
+        let is_below_loss = slice.flight < self.lost_from;
+        if is_slow_start(before, slice, path, is_below_loss) {
             return Cause::SlowStart;
         }
         if (slice.flight as f64) < UNUSED * self.peak as f64 {
@@ -293,8 +397,10 @@ impl Window {
         }
         if is_flat(before, slice, path) {
             Cause::SendBuffer
+        } else if is_below_loss {
+            self.loss
         } else {
-            Cause::SlowStart
+            Cause::WindowGrowth
         }
     }
 
@@ -304,14 +410,13 @@ impl Window {
             && let Some(before) = self.unrepaired.take()
         {
             self.reductions.add(slice.flight as f64 / before as f64, 1);
+            // The flight of the slice with the loss was sent before the reduction.
+            self.peak = 0;
         }
         if slice.losses > 0 || slice.time(State::Idle) > slice.time(State::Open) {
             self.peak = 0;
         }
         self.peak = self.peak.max(slice.flight);
-        if slice.sent > 0 {
-            self.last_flight = slice.flight;
-        }
     }
 }
 
@@ -325,12 +430,41 @@ fn busy(path: &PathFigures) -> Cause {
     }
 }
 
-/// Whether the flight has not grown for some round trips.
+/// Whether the flight grows by about the acknowledged data per round trip.
+///
+/// `is_below_loss`: the flight is smaller than before a loss. Growth by about a segment per round trip is then no slow start,
+/// even of a few segments.
+fn is_slow_start(before: &[Slice], slice: &Slice, path: &PathFigures, is_below_loss: bool) -> bool {
+    let rtt = slice
+        .rtt
+        .map_or(path.base_rtt_s, |(least, _)| Some(least.as_secs_f64()));
+    let Some(rtt) = rtt else { return false };
+    // Slices are shorter than a round trip if the ACK of their end arrives early.
+    let rounds = if is_below_loss { 1.0 } else { 2.0 };
+    let elapsed = |one: &Slice| slice.start.saturating_since(one.start).as_secs_f64() / rtt;
+    let mut sending = before.iter().rev().filter(|one| one.sent > 0);
+    let Some(earlier) = sending.find(|one| elapsed(one) > rounds - ROUND) else {
+        return true;
+    };
+    let (now, earlier, elapsed) = (slice.flight as f64, earlier.flight as f64, elapsed(earlier));
+    if !is_below_loss {
+        return now >= UNLOST_GROWTH * earlier;
+    }
+    let segments = (elapsed + 1.0) * f64::from(path.mss);
+    now - earlier > segments && now >= earlier * GROWTH.powf(elapsed)
+}
+
+/// Whether a loss happened in the slices in which a flight must stay the same.
+fn has_losses(before: &[Slice]) -> bool {
+    let mut newest = before.iter().rev().take(FLAT);
+    newest.any(|one| one.losses > 0 || one.repeated > 0 || !one.time(State::Recovery).is_zero())
+}
+
+/// Whether the flight has not grown for some round trips. A flight that a loss has reduced since then is not the same.
 fn is_flat(before: &[Slice], slice: &Slice, path: &PathFigures) -> bool {
-    before
-        .len()
-        .checked_sub(FLAT)
-        .is_some_and(|place| slice.flight <= before[place].flight + FLAT_SEGMENTS * u64::from(path.mss))
+    before.len().checked_sub(FLAT).is_some_and(|place| {
+        !has_losses(before) && slice.flight <= before[place].flight + FLAT_SEGMENTS * u64::from(path.mss)
+    })
 }
 
 /// Names what makes the sender send full segments at regular intervals, without growth. The last segment of a write has
@@ -374,7 +508,14 @@ impl Timeline {
         }
     }
 
-    fn add(&mut self, start: Instant, end: Instant, frames: (u64, u64), times: &[(Cause, Duration)]) {
+    fn add(
+        &mut self,
+        start: Instant,
+        end: Instant,
+        frames: (u64, u64),
+        times: &[(Cause, Duration)],
+        evidence: Evidence,
+    ) {
         for &(cause, time) in times.iter().filter(|(_, time)| !time.is_zero()) {
             match self.spent.iter_mut().find(|(known, _)| *known == cause) {
                 Some((_, sum)) => *sum += time,
@@ -403,12 +544,14 @@ impl Timeline {
                     ((0, _), other) | (other, (0, _)) => other,
                     ((first, _), (_, last)) => (first, last),
                 };
+                last.evidence.join(&evidence);
             }
             _ => self.intervals.push(Interval {
                 start_s,
                 end_s,
                 cause,
                 frames,
+                evidence,
             }),
         }
     }

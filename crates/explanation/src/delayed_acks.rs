@@ -3,7 +3,7 @@
 use foundation::{Duration, Instant};
 
 /// Time that an ACK waits at least at a receiver that delays it; the shortest timers are those of Linux, 40 ms.
-const DELAYED: Duration = Duration::from_millis(25);
+pub const DELAYED: Duration = Duration::from_millis(25);
 
 /// A sample of the RTT.
 #[derive(Clone, Copy, Debug)]
@@ -14,8 +14,11 @@ pub struct Sample {
     pub far: Duration,
     /// Smallest such time.
     pub least: Duration,
-    /// Whether it acknowledges at most one segment: receivers delay no other ACK.
+    /// Whether it acknowledges at most one segment. A receiver delays the ACK of a second segment only if the ACK of the
+    /// first one was lost.
     pub is_segment: bool,
+    /// Whether the sender paused after the newest segment that it acknowledges: no further segment caused the ACK.
+    pub is_last: bool,
     /// Whether it acknowledges all data, which was one segment.
     pub is_everything: bool,
 }
@@ -41,7 +44,7 @@ impl DelayedAcks {
         }
         // No queue grows that much from one ACK to the next; a change of the path does, and shows it again.
         let growth = sample.far.saturating_sub(self.last_far.unwrap_or(sample.far));
-        self.is_late = sample.is_segment && growth >= DELAYED && !self.is_late;
+        self.is_late = (sample.is_segment || sample.is_last) && growth >= DELAYED && !self.is_late;
         if !self.is_late {
             self.last_far = Some(sample.far);
         }
@@ -70,6 +73,7 @@ mod tests {
             far: Duration::from_millis(millis),
             least: Duration::from_millis(20),
             is_segment: true,
+            is_last: false,
             is_everything,
         }
     }
@@ -86,6 +90,20 @@ mod tests {
             (62, false),
         ] {
             assert_eq!(acks.is_delayed(&sample(millis, false)), is_delayed, "{millis}");
+        }
+    }
+
+    #[test]
+    fn the_ack_of_a_last_segment_is_delayed_although_it_covers_others() {
+        for (is_last, is_delayed) in [(true, true), (false, false)] {
+            let mut acks = DelayedAcks::default();
+            let of_three = |millis| Sample {
+                is_segment: false,
+                is_last,
+                ..sample(millis, false)
+            };
+            assert!(!acks.is_delayed(&of_three(20)));
+            assert_eq!(acks.is_delayed(&of_three(60)), is_delayed);
         }
     }
 

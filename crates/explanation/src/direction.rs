@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use foundation::{Duration, Instant};
 
-use crate::delayed_acks::{DelayedAcks, Sample};
+use crate::delayed_acks::{DELAYED, DelayedAcks, Sample};
 use crate::numbering::Numbering;
 use crate::outstanding::{Outstanding, Repeated, Sent};
 use crate::packet::TcpPacket;
@@ -344,6 +344,7 @@ impl Direction {
                 far,
                 least: self.round_trips.far.unwrap_or(far),
                 is_segment: bytes <= u64::from(self.mss),
+                is_last: self.outstanding.is_paused_after(sent, DELAYED),
                 is_everything: is_single && self.acked >= self.next,
             };
             if !self.delayed_acks.is_delayed(&sample) {
@@ -413,6 +414,12 @@ impl Direction {
             .max(LEAST_GAP)
     }
 
+    /// Returns the silence after which a probe of the tail can be sent.
+    fn probe_time(&self) -> Duration {
+        let rtt = self.round_trips.now;
+        rtt.map_or(TIMER, |rtt| rtt.mul_f64(PROBE_ROUNDS)).max(LEAST_GAP)
+    }
+
     fn room(&self) -> u64 {
         self.right_edge.saturating_sub(self.next)
     }
@@ -473,8 +480,7 @@ impl Direction {
         {
             self.lost.push(one.ordinal);
         }
-        let probe = rtt.map_or(TIMER, |rtt| rtt.mul_f64(PROBE_ROUNDS)).max(LEAST_GAP);
-        let is_timeout = silence >= TIMER || (silence >= probe && self.recovery.is_none());
+        let is_timeout = silence >= TIMER || (silence >= self.probe_time() && self.recovery.is_none());
         let is_loss = is_timeout || self.recovery.is_none();
         if self.state() == State::Stalled {
             self.spend(State::Stalled, packet.time);
@@ -491,6 +497,7 @@ impl Direction {
         if let Some(slices) = &mut self.slices {
             let slice = slices.open();
             slice.repeated += 1;
+            slice.add_frame(packet.number);
             if is_loss {
                 slice.losses += 1;
                 slice.timeouts += u32::from(is_timeout);
@@ -553,6 +560,8 @@ impl Direction {
                 self.clocked.0 += end - start;
             }
         }
+        let silence = time.saturating_since(self.last_data.max(self.last_ack));
+        let is_probe = !self.is_short && packet.length >= self.mss && silence >= self.probe_time();
         let is_short = !packet.length.is_multiple_of(self.mss);
         self.is_short = packet.length < self.mss;
         let gap = time.saturating_since(self.last_data);
@@ -567,14 +576,7 @@ impl Direction {
             slice.sent += end - start;
             slice.flight = slice.flight.max(flight);
             slice.window = slice.window.max(self.window);
-            slice.frames = (
-                if slice.frames.0 == 0 {
-                    packet.number
-                } else {
-                    slice.frames.0
-                },
-                packet.number,
-            );
+            slice.add_frame(packet.number);
             slice.short += u32::from(is_short);
             slice.packets += 1;
             slice.pushed += u32::from(packet.is_push);
@@ -586,6 +588,7 @@ impl Direction {
                     slice.prompted += 1;
                 } else {
                     slice.unprompted += 1;
+                    slice.probes += u32::from(is_probe);
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use foundation::Instant;
+use foundation::{Duration, Instant};
 
 /// Segments that are kept; a capture without ACKs has no more than these.
 const MOST_SEGMENTS: usize = 1 << 16;
@@ -84,6 +84,13 @@ impl Outstanding {
     /// Whether one captured segment is in flight.
     pub fn is_single(&self) -> bool {
         self.segments.len() == 1 && self.segments.front().is_some_and(|one| !one.is_hole)
+    }
+
+    /// Whether the sender waited at least `pause` after a time before it sent the first segment that is still in flight.
+    pub fn is_paused_after(&self, time: Instant, pause: Duration) -> bool {
+        self.segments
+            .front()
+            .is_none_or(|next| next.time.saturating_since(time) >= pause)
     }
 
     /// Takes data of a range that was sent before, or that fills holes. The rest of a hole stays one.

@@ -116,7 +116,7 @@ impl PathFigures {
         let mut standing = Distribution::default();
         let mut usual = Distribution::default();
         let mut most: Option<f64> = None;
-        for slice in slices {
+        for (place, slice) in slices.iter().enumerate() {
             let (Some((least, largest)), Some(idle)) = (slice.rtt, idle_at(slice, &changes, &idle_s, data))
             else {
                 continue;
@@ -128,7 +128,11 @@ impl PathFigures {
             usual.add(largest.as_secs_f64() - idle, 1);
             let queue = least.as_secs_f64() - idle;
             let is_round = slice.arrival.as_secs_f64() > 0.5 * idle;
-            if queue > margin(position, idle) && is_round && slice.repeated == 0 {
+            let is_queued = |one: &Slice| {
+                let idle = idle_at(one, &changes, &idle_s, data);
+                exceeds(one, idle, position)
+            };
+            if is_confirmed(slices, place, is_queued) && is_round && slice.repeated == 0 {
                 queued.add(slice.rate(), slice.delivered / u64::from(direction.mss));
                 standing.add(queue, slice.duration().as_nanos() / 1000);
             }
@@ -180,11 +184,17 @@ impl PathFigures {
 
     /// Whether the queue did not empty during a slice.
     #[must_use]
-    pub fn is_queued(&self, slice: &Slice) -> bool {
-        match (slice.rtt, self.idle_rtt_s(slice)) {
-            (Some((least, _)), Some(idle)) => least.as_secs_f64() - idle > margin(self.position, idle),
-            _ => false,
-        }
+    pub fn is_queued(&self, slices: &[Slice], place: usize) -> bool {
+        is_confirmed(slices, place, |one| {
+            exceeds(one, self.idle_rtt_s(one), self.position)
+        })
+    }
+
+    /// Returns the smallest time that the queue adds in a slice in which it did not empty.
+    #[must_use]
+    pub fn queue_s(&self, slices: &[Slice], place: usize) -> Option<f64> {
+        let (least, _) = slices[place].rtt.filter(|_| self.is_queued(slices, place))?;
+        Some(least.as_secs_f64() - self.idle_rtt_s(&slices[place])?)
     }
 
     /// Returns the RTT of data on the idle path at the time of a slice.
@@ -235,6 +245,28 @@ fn idle_at(slice: &Slice, changes: &[PathChange], idle_s: &[f64], all: Option<f6
     }
     let place = changes.partition_point(|one| one.start <= slice.start);
     idle_s.get(place).copied().filter(|idle| idle.is_finite()).or(all)
+}
+
+/// Whether all RTTs of a slice exceed that of the idle path by a queue.
+fn exceeds(slice: &Slice, idle: Option<f64>, position: Position) -> bool {
+    match (slice.rtt, idle) {
+        (Some((least, _)), Some(idle)) => least.as_secs_f64() - idle > margin(position, idle),
+        _ => false,
+    }
+}
+
+/// Whether a slice has a queue. One RTT alone is no evidence of it: the receiver may have delayed the ACK. The RTTs of a
+/// slice next to it are.
+fn is_confirmed(slices: &[Slice], place: usize, is_queued: impl Fn(&Slice) -> bool) -> bool {
+    if !is_queued(&slices[place]) {
+        return false;
+    }
+    if slices[place].samples > 1 {
+        return true;
+    }
+    let before = slices[..place].iter().rev().find(|one| one.samples > 0);
+    let after = slices[place + 1..].iter().find(|one| one.samples > 0);
+    before.into_iter().chain(after).any(is_queued)
 }
 
 fn margin(position: Position, idle: f64) -> f64 {

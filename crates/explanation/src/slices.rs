@@ -69,6 +69,8 @@ pub struct Slice {
     pub window: u64,
     /// Smallest and largest RTT.
     pub rtt: Option<(Duration, Duration)>,
+    /// Number of samples of the RTT.
+    pub samples: u32,
     /// Largest RTT without pauses of the path or a host.
     pub steady_rtt: Option<Duration>,
     /// When the last RTT ended that is about as short as the smallest one.
@@ -77,6 +79,8 @@ pub struct Slice {
     pub prompted: u32,
     /// Bursts that no ACK caused.
     pub unprompted: u32,
+    /// Those of them with full segments after a silence in which a timer can have ended: probes of the tail.
+    pub probes: u32,
     /// Segments below the maximum size that ended a burst.
     pub short: u32,
     /// New packets, and those with PSH: the last ones of writes.
@@ -106,10 +110,12 @@ impl Slice {
             flight: 0,
             window: 0,
             rtt: None,
+            samples: 0,
             steady_rtt: None,
             sampled: start,
             prompted: 0,
             unprompted: 0,
+            probes: 0,
             short: 0,
             packets: 0,
             pushed: 0,
@@ -142,6 +148,15 @@ impl Slice {
             self.sampled = time;
         }
         self.rtt = Some((least.min(rtt), most.max(rtt)));
+        self.samples += 1;
+    }
+
+    /// Adds a frame of the sender.
+    pub const fn add_frame(&mut self, number: u64) {
+        if self.frames.0 == 0 {
+            self.frames.0 = number;
+        }
+        self.frames.1 = number;
     }
 
     fn join(&mut self, next: &Self) {
@@ -165,12 +180,15 @@ impl Slice {
         self.flight = self.flight.max(next.flight);
         self.window = self.window.max(next.window);
         self.steady_rtt = self.steady_rtt.max(next.steady_rtt);
+        let samples = self.samples + next.samples;
         if let Some((least, most)) = next.rtt {
             self.sample(most, next.end);
             self.sample(least, next.sampled);
         }
+        self.samples = samples;
         self.prompted += next.prompted;
         self.unprompted += next.unprompted;
+        self.probes += next.probes;
         self.short += next.short;
         self.packets += next.packets;
         self.pushed += next.pushed;

@@ -270,3 +270,181 @@ fn a_file_at_regular_intervals_is_paced() {
     assert!(time_of(&found, Cause::Pacing) > 0.6 * 0.76, "{:?}", found.causes);
     assert!(time_of(&found, Cause::Application) < 0.05);
 }
+
+/// A capture at the sender of full segments, each acknowledged after the RTT.
+struct Transfer {
+    packets: Vec<(u32, Packet)>,
+    now: u32,
+    sequence: u32,
+}
+
+const IDLE_RTT: u32 = 40_000;
+const INTERVAL: u32 = 100;
+
+impl Transfer {
+    fn new() -> Self {
+        Self {
+            packets: regular(1, IDLE_RTT, false)[..3].to_vec(),
+            now: IDLE_RTT,
+            sequence: 1,
+        }
+    }
+
+    /// Sends a flight that starts with the first ACK of the one before.
+    fn round(&mut self, segments: u32, rtt: u32) {
+        for place in 0..segments {
+            let sent = self.now + place * INTERVAL;
+            self.packets.push((sent, Packet::data(self.sequence, 1448)));
+            self.sequence += 1448;
+            self.packets.push((sent + rtt, Packet::ack(self.sequence)));
+        }
+        self.now += rtt;
+    }
+
+    /// Sends a flight whose first segment is lost, and retransmits it after the third duplicate ACK.
+    fn lossy_round(&mut self, segments: u32) {
+        let first = self.sequence;
+        for place in 0..segments {
+            let sent = self.now + place * INTERVAL;
+            self.packets.push((sent, Packet::data(self.sequence, 1448)));
+            self.sequence += 1448;
+            if place > 0 {
+                self.packets.push((sent + IDLE_RTT, Packet::ack(first)));
+            }
+        }
+        let again = self.now + IDLE_RTT + 4 * INTERVAL;
+        self.packets.push((again, Packet::data(first, 1448)));
+        self.packets.push((again + IDLE_RTT, Packet::ack(self.sequence)));
+        self.now = again + IDLE_RTT;
+    }
+
+    fn explained(mut self) -> explanation::report::DirectionReport {
+        self.packets.sort_by_key(|&(time, _)| time);
+        explained(&self.packets)
+    }
+}
+
+/// Returns a transfer with slow start, a loss, two round trips with a queue, and growth by one segment per RTT.
+fn congestion_avoidance(first: u32) -> explanation::report::DirectionReport {
+    let mut transfer = Transfer::new();
+    for segments in [4, 8, 16] {
+        transfer.round(segments, IDLE_RTT);
+    }
+    transfer.lossy_round(32);
+    for rtt in [60_000, 60_000] {
+        transfer.round(first, rtt);
+    }
+    for segments in first..first + 14 {
+        transfer.round(segments, IDLE_RTT);
+    }
+    transfer.explained()
+}
+
+#[test]
+fn growth_by_a_segment_per_rtt_after_a_loss_belongs_to_the_loss() {
+    for first in [5, 10, 15] {
+        let found = congestion_avoidance(first);
+        let lost = time_of(&found, Cause::RandomLoss);
+        assert!(lost > 13.0 * 0.040, "{first}: {lost} {:?}", found.causes);
+        let slow_start = time_of(&found, Cause::SlowStart);
+        assert!(
+            (0.1..0.2).contains(&slow_start),
+            "{first}: {slow_start} {:?}",
+            found.causes
+        );
+    }
+}
+
+#[test]
+fn a_flight_that_a_loss_reduced_is_not_constant() {
+    for first in [5, 15, 24] {
+        let found = congestion_avoidance(first);
+        for cause in [Cause::SendBuffer, Cause::Pacing] {
+            assert!(time_of(&found, cause) < 1e-9, "{first}: {:?}", found.causes);
+        }
+    }
+}
+
+#[test]
+fn the_evidence_of_an_interval_is_that_of_its_frames() {
+    let found = congestion_avoidance(10);
+    let interval = |cause| {
+        let all = found.intervals.iter().filter(|one| one.cause == cause);
+        all.max_by(|a, b| (a.end_s - a.start_s).total_cmp(&(b.end_s - b.start_s)))
+            .expect("interval")
+    };
+    let slow_start = &interval(Cause::SlowStart).evidence;
+    assert_eq!(slow_start.first_flight, 4 * 1448);
+    assert_eq!(slow_start.repeated, 0);
+    let grown = &interval(Cause::RandomLoss).evidence;
+    assert!(grown.flight < 32 * 1448, "{grown:?}");
+    let queued = found.intervals.iter().find(|one| one.evidence.queue_s.is_some());
+    let queue = queued.and_then(|one| one.evidence.queue_s).expect("queue");
+    assert!((queue - 0.020).abs() < 1e-3, "{queue}");
+}
+
+#[test]
+fn linear_growth_without_a_loss_is_no_slow_start() {
+    let mut transfer = Transfer::new();
+    for segments in [3, 6, 12].into_iter().chain(13..38) {
+        transfer.round(segments, IDLE_RTT);
+    }
+    let found = transfer.explained();
+    let slow_start = time_of(&found, Cause::SlowStart);
+    assert!(
+        (0.1..0.3).contains(&slow_start),
+        "{slow_start} {:?}",
+        found.causes
+    );
+    let growth = time_of(&found, Cause::WindowGrowth);
+    assert!(growth > 20.0 * 0.040, "{growth} {:?}", found.causes);
+}
+
+#[test]
+fn a_delayed_ack_of_several_segments_and_a_probe_are_no_queue() {
+    let mut transfer = Transfer::new();
+    for segments in 10..20 {
+        transfer.round(segments, IDLE_RTT);
+    }
+    // The ACK of the first two segments is lost, and that of the third one is delayed. Meanwhile a probe is sent.
+    let start = transfer.now;
+    for place in 0..3 {
+        let data = Packet::data(transfer.sequence, 1448);
+        transfer.packets.push((start + place * INTERVAL, data));
+        transfer.sequence += 1448;
+    }
+    let probe = Packet::data(transfer.sequence, 1448);
+    transfer.packets.push((start + 83_000, probe));
+    let late = Packet::ack(transfer.sequence);
+    transfer.packets.push((start + 84_700, late));
+    transfer.sequence += 1448;
+    transfer.now = start + 84_700;
+    transfer
+        .packets
+        .push((start + 83_000 + IDLE_RTT, Packet::ack(transfer.sequence)));
+    for segments in 3..10 {
+        transfer.round(segments, IDLE_RTT);
+    }
+    let found = transfer.explained();
+    assert_eq!(found.path.standing_queue_s, None);
+    for cause in [Cause::Bandwidth, Cause::Bufferbloat] {
+        assert!(time_of(&found, cause) < 1e-9, "{:?}", found.causes);
+    }
+}
+
+#[test]
+fn one_rtt_alone_is_no_evidence_of_a_queue() {
+    let mut transfer = Transfer::new();
+    for segments in 10..20 {
+        transfer.round(segments, IDLE_RTT);
+    }
+    // After a pause, a single segment has its ACK 15 ms late.
+    transfer.now += 500_000;
+    transfer.round(1, IDLE_RTT + 15_000);
+    transfer.round(1, IDLE_RTT);
+    let found = transfer.explained();
+    assert_eq!(found.path.standing_queue_s, None);
+    for cause in [Cause::Bandwidth, Cause::Bufferbloat] {
+        assert!(time_of(&found, cause) < 1e-9, "{:?}", found.causes);
+    }
+}

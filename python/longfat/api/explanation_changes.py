@@ -110,9 +110,9 @@ def simulated(
     show: Show,
     other_rate: float = FASTER,
 ) -> tuple[tuple[Change, ...], tuple[str, ...]]:
-    """Returns the changes with durations, and the names of those that depend on the unknown link rate.
+    """Returns `BASELINE` and the changes with durations, and the names of those without a prediction.
 
-    These take another time if the rate of the path is multiplied by `other_rate`.
+    These take another time if the rate of the path, which is unknown, is multiplied by `other_rate`.
     """
     names = _names(one, protocols, probabilities, path)
     rates = 1 if one.path["rate_bps"] else 2
@@ -130,7 +130,8 @@ def simulated(
                 changed["queue"] = f"{max(2, round(_packets(path) * trial.queue))}pkt"
                 if trial.loss is not None and base is path:
                     changed["loss"] = f"{trial.loss:.4%}"
-                _CHANGES[name](tcp, changed)
+                if name != BASELINE:
+                    _CHANGES[name](tcp, changed)
                 jobs.append(_Job(name, trial, tcp, changed, is_random=is_random))
                 if rates == 2 and not is_random:
                     scaled = {**changed, "rate": _scaled(changed["rate"], "Mbit/s", other_rate)}
@@ -145,7 +146,7 @@ def simulated(
         trials_of = results[name, False, False]
         duration = _interval(trials_of)
         other = _interval(results[name, True, False]).value if rates == 2 else duration.value
-        if rates == 2 and not abs(other / duration.value - 1) <= _SAME:
+        if rates == 2 and name != BASELINE and not abs(other / duration.value - 1) <= _SAME:
             unknown.append(name)
         elif not math.isnan(duration.value):
             others = _interval(results.get((name, False, True), trials_of))
@@ -194,6 +195,8 @@ def _scaled(text: str, unit: str, factor: float) -> str:
 _Settings = dict[str, Any]
 _WINDOWS = "no limit by windows"
 _NO_LOSS = "no random loss"
+BASELINE = "no change"
+"""The transfer as it was captured, in the trials of the changes."""
 _OF_RATE = {_WINDOWS, "twice the rate", "FQ-CoDel at the bottleneck"}
 """Changes that are simulated only over a known rate."""
 _OF_CONTROLLERS = {"bbr1": "BBRv1", "cubic": "CUBIC"}
@@ -215,7 +218,7 @@ _CHANGES: Mapping[str, Callable[[_Settings, _Settings], object]] = {
 def _names(
     one: Direction, protocols: Protocols, probabilities: Mapping[str, float], path: Mapping[str, Any]
 ) -> list[str]:
-    """Returns the names of the changes that a capture suggests."""
+    """Returns `BASELINE` and the names of the changes that a capture suggests."""
     best = max(probabilities, key=probabilities.__getitem__)
     left_out = {_OF_CONTROLLERS.get(best)}
     if "loss" not in path:
@@ -224,7 +227,7 @@ def _names(
         left_out.add(_WINDOWS)
     if not one.path["rate_bps"]:
         left_out |= _OF_RATE
-    return [name for name in _CHANGES if name not in left_out]
+    return [BASELINE, *(name for name in _CHANGES if name not in left_out)]
 
 
 def _results(jobs: Sequence[_Job], workload: Mapping[str, Any], show: Show) -> list[_Metrics]:

@@ -135,7 +135,9 @@ def replay(one: Direction, trials: int, show: Show) -> Replay:
     changes, unknown = explanation_changes.simulated(
         one, data, protocols, nearest.controllers, nearest.path, trials, show, other_rate=other
     )
-    return replace(made, changes=changes, unknown=unknown)
+    baseline = next((change for change in changes if change.name == explanation_changes.BASELINE), None)
+    others = tuple(change for change in changes if change is not baseline)
+    return replace(made, changes=others, baseline=baseline, unknown=unknown)
 
 
 @dataclass(frozen=True)

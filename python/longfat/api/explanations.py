@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from longfat import _native
 from longfat.analysis.captures import explained, phases
-from longfat.analysis.captures.confidence import confidence
+from longfat.analysis.captures.confidence import confidence, word_of
 from longfat.analysis.captures.explained import Direction
 from longfat.analysis.captures.phases import Phase
 from longfat.analysis.captures.replayed import Replay
 from longfat.api import explanation_replay
+from longfat.presentation import names
 from longfat.presentation.displayed import Displayed, TextTable
 from longfat.presentation.formatting import quantity
 from longfat.presentation.measured import explanation_others, explanation_text
@@ -139,7 +140,7 @@ class Explanation(Displayed):
             "limits": one.limits,
             "confidence": {
                 limit: {
-                    "word": found.word,
+                    "word": word_of(one, limit),
                     "right": found.right,
                     "named": found.named,
                     "least": found.least,
@@ -192,6 +193,11 @@ class Explanation(Displayed):
             lines.append(f'# The window is at most {window}: receive_buffer = "{memory}" of a protocol.')
         if explanation_replay.is_queue_assumed(one):
             lines.append("# The queue is assumed: no loss by a full queue shows its size.")
+        if self.replay is not None and self.replay.is_controller_clear:
+            sender = names.protocol(str(self.replay.controller))
+            lines.append(
+                f"# The sender is probably {sender}. diagnose decides by CUBIC, and lists the others."
+            )
         write_whole(File(file), "\n".join([*lines, tomli_w.dumps({"path": path})]).encode())
 
 

@@ -23,6 +23,8 @@ _LEAST_HIGH, _LEAST_MEDIUM = 0.9, 0.75
 _ENOUGH = 10
 """Captures with a limit below which it counts as not measured."""
 _TAIL = 0.05
+_LEAST_SHARE = 0.1
+"""Share of the time below which the evidence of a limit is weak, next to another one."""
 
 CAPTURES: dict[str, dict[str, tuple[int, int]]] = {
     "sender": {
@@ -80,6 +82,22 @@ def confidence(one: Direction, limit: str) -> Confidence:
     return Confidence(*CAPTURES.get(one.path["position"], {}).get(limit, (0, 0)))
 
 
-def of_cause(one: Direction, cause: str) -> Confidence:
-    """Returns the confidence in the limit that a cause belongs to."""
-    return confidence(one, explained.GROUPS[cause])
+def word_of(one: Direction, limit: str) -> str:
+    """Returns the word for the confidence in a limit of a direction.
+
+    The benchmark measures limits with the largest share. Others have medium confidence at most, and low
+    confidence below a tenth of the time.
+    """
+    word = confidence(one, limit).word
+    if limit == one.limit or word == UNMEASURED:
+        return word
+    return LOW if one.limits[limit] < _LEAST_SHARE else min(word, MEDIUM, key=(LOW, MEDIUM, HIGH).index)
+
+
+def of_cause(one: Direction, cause: str) -> str:
+    """Returns the word for the confidence in a cause: that in its limit.
+
+    A handshake is seen in its packets.
+    """
+    limit = explained.GROUPS[cause]
+    return confidence(one, limit).word if cause == "handshake" else word_of(one, limit)

@@ -19,6 +19,7 @@ HEADERS, HEADERS_6 = 52, 72
 GROUPS = {
     "handshake": LATENCY,
     "slow-start": LATENCY,
+    "window-growth": LATENCY,
     "bandwidth": BANDWIDTH,
     "bufferbloat": BUFFERBLOAT,
     "receive-window": WINDOW,

@@ -24,13 +24,18 @@ class Change:
     duration: Interval
     rtt: float | None
 
+    def document(self) -> dict[str, Any]:
+        """Returns the figures as JSON values."""
+        return {"name": self.name, "duration_s": self.duration.to_json(), "rtt_p50_s": self.rtt}
+
 
 @dataclass(frozen=True)
 class Replay:
     """A simulated transfer next to the captured one; durations in s.
 
     `controllers` maps the sender's possible controllers to their probabilities. `problem` is why there is no
-    simulation, or why there are no changes. `simulated` is that with the nearest controller.
+    simulation or no change. `simulated` is that with the nearest controller, with the error of
+    the model. `baseline` is the transfer without a change, in the same trials as the changes.
     `unknown` names the changes without a prediction because their durations depend on the rate of the
     bottleneck, which the capture does not show. `is_queue_assumed` states that no loss shows the size of the
     bottleneck's queue. `rate_from` is where the rate of the model comes from: others than `CAPTURE` are
@@ -43,6 +48,7 @@ class Replay:
     controllers: Mapping[str, float]
     simulated: Interval | None = None
     changes: tuple[Change, ...] = ()
+    baseline: Change | None = None
     unknown: tuple[str, ...] = ()
     problem: str | None = None
     is_queue_assumed: bool = False
@@ -71,8 +77,6 @@ class Replay:
             "is_queue_assumed": self.is_queue_assumed,
             "rate_from": self.rate_from,
             "messages": self.messages,
-            "changes": [
-                {"name": one.name, "duration_s": one.duration.to_json(), "rtt_p50_s": one.rtt}
-                for one in self.changes
-            ],
+            "baseline": None if self.baseline is None else self.baseline.document(),
+            "changes": [one.document() for one in self.changes],
         }

@@ -32,6 +32,7 @@ MOST_REFERENCE = 2.0
 COLOURS = {
     "handshake": "#7F7F7F",
     "slow-start": "#56B4E9",
+    "window-growth": "#3F8FA8",
     "bandwidth": "#009E73",
     "bufferbloat": "#B8A800",
     "receive-window": "#E69F00",

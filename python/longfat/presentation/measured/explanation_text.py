@@ -23,7 +23,7 @@ MOST_CAUSES = 3
 MOST_CONNECTIONS = 10
 MOST_CHANGES = 6
 _SENTENCES = {
-    explained.LATENCY: "latency: the handshake and slow start took most of the time",
+    explained.LATENCY: "latency: the handshake and the growth of the window took most of the time",
     explained.BANDWIDTH: "bandwidth: the bottleneck was busy",
     explained.BUFFERBLOAT: "bandwidth, with bufferbloat: the bottleneck was busy, its queue never emptied",
     explained.WINDOW: "the receive window: the receiver's buffer is too small for this path",
@@ -41,6 +41,7 @@ _SENTENCES = {
 CAUSES = {
     "handshake": "handshake",
     "slow-start": "slow start",
+    "window-growth": "congestion avoidance",
     "bandwidth": "bandwidth",
     "bufferbloat": "bufferbloat",
     "receive-window": "receive window",
@@ -101,7 +102,7 @@ def causes(one: Direction, most: int | None = MOST_CAUSES) -> TextTable:
                 CAUSES[cause],
                 _percent(time / one.time),
                 quantity(time, "s"),
-                confidence.of_cause(one, cause).word,
+                confidence.of_cause(one, cause),
                 _frames(longest),
                 evidence(one, cause),
             )
@@ -184,7 +185,7 @@ def replayed(replay: Replay) -> list[str]:
         return [*found, f"No predictions: {replay.problem}"]
     if replay.simulated is None:
         return [*found, "No predictions: the simulated transfer failed"]
-    simulated = with_bounds(replay.simulated, 1.0)
+    simulated = digits(replay.simulated.value)
     basis = f"nearest of {len(replay.controllers)} controllers"
     if replay.messages > 1:
         basis += f", {replay.messages} messages with their pauses"
@@ -195,7 +196,9 @@ def replayed(replay: Replay) -> list[str]:
     if replay.is_queue_assumed:
         basis += f", assumed queue of {replay.model['queue']}"
     text = f"Simulated: {simulated} s (captured {digits(replay.captured)} s; {basis})."
-    found += [f"{text} With changes:", *changes(replay).lines()] if replay.changes else [text]
+    found.append(text)
+    if replay.changes:
+        found += ["With changes ([95 % of such transfers]):", *changes(replay).lines()]
     if replay.unknown:
         text = "they depend on the rate of the link, of which the capture shows only a lower bound"
         found.append(f"No predictions for {', '.join(replay.unknown)}: {text}")
@@ -203,11 +206,15 @@ def replayed(replay: Replay) -> list[str]:
 
 
 def changes(replay: Replay) -> TextTable:
-    """Returns the duration with each change, with the interval of 95 % of transfers, shortest first."""
+    """Returns the duration without and with each change, with the interval of 95 % of transfers.
+
+    The first row is the transfer without a change; the others follow by duration.
+    """
     ranked = sorted(replay.changes, key=lambda one: one.duration.value)
+    baseline = [] if replay.baseline is None else [replay.baseline]
     rows = [
         (one.name, with_bounds(one.duration, 1.0), DASH if one.rtt is None else digits(one.rtt * 1e3))
-        for one in ranked[:MOST_CHANGES]
+        for one in [*baseline, *ranked[:MOST_CHANGES]]
     ]
     return TextTable(("Change", "Duration (s)", "RTT, median (ms)"), rows, right=(1, 2))
 
