@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,12 @@ import longfat as lf
 from longfat.presentation.run import notes
 
 MARKS: dict[str, Any] = {"kind": "step", "limit": "100pkt", "threshold": "20pkt"}
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs of equal names have folders of their own."""
+    monkeypatch.chdir(tmp_path)
 
 
 def _lines(queue: Any, *protocols: Any) -> list[str]:
@@ -55,7 +62,7 @@ def test_a_controller_made_for_marks_in_a_queue_that_drops_is_named() -> None:
     assert _lines(MARKS, "dctcp") == []
 
 
-def test_a_run_prints_the_line(cli: Cli, tmp_path: Any) -> None:
+def test_a_run_prints_the_line(cli: Cli, tmp_path: Path) -> None:
     study = tmp_path / "ecn.toml"
     study.write_text(
         'title = "t"\nrepeats = 1\nprotocols = ["dctcp", "cubic"]\n'
