@@ -49,8 +49,8 @@ pub struct TooBig<B> {
 /// not reported, as routers limit the rate of their ICMP errors (RFC 1812, section 4.3.2.8).
 const MAX_TOO_BIG: usize = 64;
 
-/// Packets whose bodies fit into the processor's nearest caches, so that prefetching them would only take time.
-const SMALL: usize = 1000;
+/// Packets whose bodies fit into the caches of one processor, so that prefetching them would only take instructions.
+const SMALL: usize = 10_000;
 
 /// All packets inside a network, and the observer.
 pub(crate) struct PacketStore<B, O> {
