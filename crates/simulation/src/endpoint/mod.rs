@@ -97,7 +97,13 @@ pub(crate) trait End: Stream {
         Vec::new()
     }
     /// Handles a packet that arrived on a path, and may take its bytes. Returns the answer to a packet of no connection.
-    fn receive(&mut self, now: Instant, way: u8, content: &mut Content, host: &mut Host<'_>) -> Option<Content>;
+    fn receive(
+        &mut self,
+        now: Instant,
+        way: u8,
+        content: &mut Content,
+        host: &mut Host<'_>,
+    ) -> Option<Content>;
     /// Handles expired timers. Returns whether a retransmission timer expired.
     fn expire(&mut self, now: Instant) -> bool;
     /// Returns the next event for the application.

@@ -207,7 +207,13 @@ impl<F: Family> End for StreamEnd<F> {
     }
 
     #[inline]
-    fn receive(&mut self, now: Instant, way: u8, content: &mut Content, host: &mut Host<'_>) -> Option<Content> {
+    fn receive(
+        &mut self,
+        now: Instant,
+        way: u8,
+        content: &mut Content,
+        host: &mut Host<'_>,
+    ) -> Option<Content> {
         self.family.receive(now, way, content, &mut self.connection, host)
     }
 
