@@ -41,6 +41,16 @@ SHARING: Data = {
 }
 
 
+FORMS = {
+    "claims": [
+        {"id": form, "text": form, "metric": "goodput", "of": "reno", "relation": "higher",
+         "against": f"theory:{form}"}
+        for form in ("mathis", "pftk")
+    ],
+}  # fmt: skip
+"""Claims that compare with both forms."""
+
+
 def run_of(changes: Data | None = None, metrics: dict[str, float] | None = None) -> RunResult:
     """Returns a run whose trials all have the same metrics."""
     from longfat.study import sweep
@@ -143,11 +153,17 @@ def test_multiples_of_the_bdp_make_an_axis_of_numbers() -> None:
 
 @pytest.mark.usefixtures("fair")
 def test_each_form_of_theory_is_a_line() -> None:
-    run = run_of({"sweep": {"topology.bottleneck.rate": ["1Mbit/s", "2Mbit/s"]}})
-    rows = chart_data.collect(run, "goodput_bps").rows
-    theory = [row for row in rows if row["kind"] == "theory"]
-    assert {(row["form"], row["y"]) for row in theory} == {("mathis", 8.0), ("pftk", 7.0)}
-    assert not any(row.get("alone") for row in theory)
+    swept: Data = {"sweep": {"topology.bottleneck.rate": ["1Mbit/s", "2Mbit/s"]}}
+
+    def theory(run: RunResult) -> list[Any]:
+        rows = chart_data.collect(run, "goodput_bps").rows
+        return [row for row in rows if row["kind"] == "theory"]
+
+    # Without claims about forms, one line is enough.
+    assert {(row["form"], row["y"]) for row in theory(run_of(swept))} == {("", 7.0)}
+    run = run_of({**swept, **FORMS})
+    assert {(row["form"], row["y"]) for row in theory(run)} == {("mathis", 8.0), ("pftk", 7.0)}
+    assert not any(row.get("alone") for row in theory(run))
     alt.Chart.from_dict(charts.chart(run), validate=True)
 
 
@@ -260,13 +276,14 @@ def test_a_claim_about_an_unmeasured_metric_is_undecided() -> None:
 def test_forms_are_labelled_at_the_end_of_their_lines() -> None:
     run = run_of(
         {
-            "sweep": {"topology.bottleneck.loss": ["0%", "0.01%", "1%", "50%"]},
+            "sweep": {"topology.bottleneck.loss": ["0%", "0.01%", "1%", "20%"]},
             "protocols": SHARING["protocols"][:1],
+            **FORMS,
         }
     )
     data = chart_data.collect(run, "goodput_bps")
     named = {(row["label"], row["x"]) for row in data.rows if "label" in row}
-    assert named == {("mathis", 50.0), ("pftk", 50.0)}
+    assert named == {("mathis", 20.0), ("pftk", 20.0)}
     assert data.x.linear_below == 0.01
     assert '"symlog"' in json.dumps(charts.chart(run))
 
@@ -298,7 +315,7 @@ def test_ends_of_theory_at_the_same_place_share_a_label(monkeypatch: pytest.Monk
         expected = Prediction(8e6, exact=False, note="", forms=forms)
         monkeypatch.setattr(grid, "theory_of", lambda *_: expected)
         # The largest value, at the right end, comes first.
-        run = run_of({"sweep": {"topology.bottleneck.rate": ["2Mbit/s", "1Mbit/s"]}})
+        run = run_of({"sweep": {"topology.bottleneck.rate": ["2Mbit/s", "1Mbit/s"]}, **FORMS})
         rows = chart_data.collect(run, "goodput_bps").rows
         return {(row["label"], row["x"]) for row in rows if "label" in row}
 

@@ -118,6 +118,7 @@ def collect(run: RunResult, metric: str, options: Options = USUAL) -> ChartData:
     titles = series_names.titles(study, (cell.cell for cell in cells))
     worlds = grid.worlds(cells)
     points = frames.Points(run.swept)
+    compared = {claim.form for claim in study.claims} - {""}
     rows: list[Row] = []
 
     def place(cell: Cell) -> Row:
@@ -134,7 +135,8 @@ def collect(run: RunResult, metric: str, options: Options = USUAL) -> ChartData:
     for cell in cells:
         name = series_names.series_name(study, cell.cell)
         rows.append(_with(base(MEASURED, name, cell.cell), _measured(cell, column), column))
-        rows += [_with(base(row["kind"], name, cell.cell), row, column) for row in _expected(cell, column)]
+        expected = _expected(cell, column, compared)
+        rows += [_with(base(row["kind"], name, cell.cell), row, column) for row in expected]
     for figure in figures:
         text = formatting.quantity(figure.value, names.unit_of(metric))
         row: Row = {"kind": SOURCE, "y": figure.value / column.scale, "text": text}
@@ -172,10 +174,11 @@ def _measured(cell: CellResult, column: Column) -> Row:
     return row | formatting.ends(interval, scale)
 
 
-def _expected(cell: CellResult, column: Column) -> list[Row]:
-    """The rows of theory: one per form, or its upper bound, or none."""
+def _expected(cell: CellResult, column: Column, compared: set[str]) -> list[Row]:
+    """The rows of theory: its value or upper bound, or one for each form with which claims compare."""
     expected = grid.theory_of(cell, column.metric)
-    if expected.forms:
+    forms = {name: value for name, value in expected.forms.items() if name in compared}
+    if forms:
         return [
             {
                 "kind": THEORY,
@@ -183,7 +186,7 @@ def _expected(cell: CellResult, column: Column) -> list[Row]:
                 "y": value / column.scale,
                 "text": f"{column.number(value)} {column.unit} ({name})",
             }
-            for name, value in expected.forms.items()
+            for name, value in forms.items()
         ]
     value, kind = (expected.bound, BOUND) if expected.value is None else (expected.value, THEORY)
     if value is None:
