@@ -42,8 +42,9 @@ export function theoryOf(scene: Scene, world: string): Theory {
     const goodput = Math.min(most, (window * payload * 8) / baseRtt);
     theory.form = { name: "window / RTT without loss", goodput };
   } else if (world === "reno" && loss > 0 && scene.burst === 1) {
-    const mathis = ((MSS * 8) / baseRtt) * (RANDOM_LOSS / Math.sqrt(loss));
-    theory.form = { name: "Mathis", goodput: Math.min(mathis, theory.share) };
+    // Each loss costs a round trip of recovery, too. The native engine also counts the few timeouts.
+    const window = 1 / (Math.sqrt(loss) / RANDOM_LOSS + loss);
+    theory.form = { name: "Mathis with recovery", goodput: Math.min(((MSS * 8) / baseRtt) * window, theory.share) };
   }
   return theory;
 }

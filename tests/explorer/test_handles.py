@@ -33,6 +33,8 @@ def test_lengths_have_limits(tmp_path: Path) -> None:
 
 def drag(page: Browser, start: tuple[float, float], by: float) -> None:
     """Drags from a place of the first path's drawing by a distance in pixels."""
+    # The handles are those of the last frame.
+    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
     left, top = page.evaluate(
         "(b => [b.left, b.top])(document.querySelector('canvas.path').getBoundingClientRect())"
     )
@@ -55,11 +57,11 @@ EDGE = 66 + 4
 @pytest.mark.slow
 def test_dragging_the_edge_of_the_queue_changes_its_limit(explorer: Explorer) -> None:
     page = explorer.start(worlds=["reno"], queue="100pkt")
-    page.wait("document.querySelector('canvas.path').width > 0")
     drag(page, (EDGE + 68, 44), 22)
-    page.wait("location.hash.includes('1000pkt')")
+    page.wait(
+        "location.hash.includes('1000pkt') && document.querySelector('[name=queue]').value === '1000pkt'"
+    )
     assert scene(page)["queue"] == "1000pkt"
-    assert page.evaluate("document.querySelector('[name=queue]').value") == "1000pkt"
     assert page.evaluate(CLOCK) == 0
 
 
