@@ -56,13 +56,13 @@ def pages() -> list[Path]:
     return sorted(FOLDER.glob("[1-9]*-*.md"), key=lambda page: int(page.name.partition("-")[0]))
 
 
-def solutions() -> Path:
-    """Returns the page of all solutions."""
-    return FOLDER / "solutions.md"
+def solutions() -> list[Path]:
+    """Returns the pages of solutions."""
+    return sorted(FOLDER.glob("solutions*.md"))
 
 
 def files() -> str:
-    """Returns the study files of all lessons, for the page of solutions."""
+    """Returns the study files of all lessons, for the pages of solutions."""
     return "\n".join(page.read_text(encoding="utf-8") for page in pages())
 
 
@@ -196,8 +196,8 @@ def write() -> None:
             page.write_text(rewritten(text), encoding="utf-8")
             print(page.name, *wrong_calculations(text), *unsupported_numbers(page.read_text()), sep="\n  ")
     if len(sys.argv) < 2 or "solutions" in sys.argv[1:]:
-        text = solutions().read_text(encoding="utf-8")
-        solutions().write_text(rewritten(text, files()), encoding="utf-8")
+        for page in solutions():
+            page.write_text(rewritten(page.read_text(encoding="utf-8"), files()), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -42,8 +42,9 @@ def test_numbers_of_the_text_come_from_outputs_or_calculations(page: Path) -> No
     assert lessons.unsupported_numbers(text) == []
 
 
-def test_numbers_of_the_solutions_come_from_outputs_or_calculations() -> None:
-    text = lessons.solutions().read_text(encoding="utf-8")
+@pytest.mark.parametrize("page", lessons.solutions(), ids=lambda page: page.stem)
+def test_numbers_of_the_solutions_come_from_outputs_or_calculations(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
     assert lessons.wrong_calculations(text) == []
     assert lessons.unsupported_numbers(text, lessons.files()) == []
 
@@ -59,7 +60,7 @@ def test_causes_and_times_of_the_text_come_from_traces(page: Path) -> None:
 @pytest.mark.parametrize("page", lessons.pages(), ids=lambda page: page.stem)
 def test_answers_come_from_outputs_and_are_in_range(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    solutions = lessons.solutions().read_text(encoding="utf-8")
+    solutions = _solutions()
     predictions, _, rest = text.partition("## Experiment")
     closing = rest.partition("## Questions")[2].partition("## Exercises")[0]
     assert lessons.questions(predictions) >= 2
@@ -84,11 +85,20 @@ def test_wrong_answers_are_found() -> None:
 
 
 @pytest.mark.slow
-def test_solutions_are_current_and_complete(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("page", lessons.solutions(), ids=lambda page: page.stem)
+def test_solutions_are_current(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", lessons.COLUMNS)
-    text = lessons.solutions().read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
     assert lessons.rewritten(text, lessons.files()) == text
     assert observations.wrong_observations(text, lessons.files()) == []
+
+
+def _solutions() -> str:
+    return "\n".join(page.read_text(encoding="utf-8") for page in lessons.solutions())
+
+
+def test_solutions_are_complete() -> None:
+    text = _solutions()
     for page in lessons.pages():
         exercises = page.read_text(encoding="utf-8").partition("## Exercises")[2]
         number = page.name.partition("-")[0]

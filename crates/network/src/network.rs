@@ -282,7 +282,7 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
     }
 
     /// Returns the body of the packet that probably arrives next, if it does so at the next event, so that the caller can
-    /// prefetch what it will need. `None` as long as the network has never held so many packets that this pays.
+    /// prefetch what it will need. `None` until the network has held more packets than a processor's caches.
     #[inline]
     #[must_use]
     pub fn expected(&self) -> Option<&B> {

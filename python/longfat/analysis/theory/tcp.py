@@ -21,13 +21,13 @@ RANDOM = 1.3098
 CUBIC_RANDOM = 1.134
 """Mean window of CUBIC under independent losses, relative to equally spaced ones.
 
-From the limiting Markov chain of Poojary and Sharma with fast convergence and beta = 0.7; 1.07 with beta =
-0.5, 1.23 with beta = 0.9. Without fast convergence it is 1.23.
+Computed for this project from the Markov chain of windows at losses, as Poojary and Sharma model CUBIC, with
+fast convergence and beta = 0.7; 1.07 with beta = 0.5, 1.23 with beta = 0.9, 1.23 without fast convergence.
 """
 CUBIC_BETA = 0.7
 """CUBIC's default multiplicative decrease factor (RFC 9438, section 4.6)."""
 ROUNDS_PER_LOSS = 1.0
-"""Round trips that a loss costs besides the smaller window: recovery without growth, and whole packets."""
+"""Round trips that a loss costs besides the smaller window, for recovery and whole packets: fitted."""
 _ROUNDED_OFF = 0.5
 """Mean part of a packet that Linux removes when it rounds a reduced window down to whole packets."""
 _TIMEOUTS = 2.0
