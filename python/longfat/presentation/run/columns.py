@@ -57,9 +57,7 @@ class Column:
 
     def is_cut(self, cell: CellResult) -> bool:
         """Whether `measured` shows the bounds of the interval, since mean ± half-width leaves the range."""
-        interval = cell.metrics.get(self.metric)
-        within = range_of(self.metric, cell.samples)
-        return interval is not None and within.excludes_half_width(interval)
+        return "[" in self.measured(cell)
 
     def theory(self, cell: CellResult) -> str:
         """The theoretical value or bound; empty without either."""
