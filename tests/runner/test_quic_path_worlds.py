@@ -17,13 +17,15 @@ SLOW: dict[str, Any] = {"rate": "10Mbit/s", "delay": "20ms", "queue": "100pkt"}
 
 def means(folder: Path, world: str, *links: dict[str, Any], size: str = "3MB", **keys: Any) -> dict[str, Any]:
     """Returns the metrics of a transfer over these paths, and the shares of the paths."""
+    every = {"name": "quic", "kind": "quic", "multipath": True, "policy": FIRST, **keys}
+    protocol = {key: value for key, value in every.items() if value is not None}
     study = {
         "title": "QUIC over two paths",
         "worlds": [world],
         "repeats": 1,
         "topology": {"kind": "multipath", "path": list(links)},
         "workload": {"kind": "file", "size": size},
-        "protocols": [{"name": "quic", "kind": "quic", "multipath": True, "policy": FIRST, **keys}],
+        "protocols": [protocol],
     }
     run = run_study(load_study(study), folder=folder / world, force=True)
     (cell,) = run.cells
@@ -67,3 +69,18 @@ def test_a_connection_outlives_a_path(tmp_path: Path) -> None:
         found = means(tmp_path / str(number), "netns", *links, path_timeout="1s")
         assert found["flows_completed"] == 1
         assert 1 < found["fct_mean_s"] < 9
+
+
+@pytest.mark.usefixtures("emulated")
+@pytest.mark.parametrize(("to", "links"), [("path", (FAST, SLOW)), ("port", (FAST, FAST))])
+def test_a_client_moves_as_in_simulation(to: str, links: tuple[dict[str, Any], ...], tmp_path: Path) -> None:
+    def completion(world: str, **keys: Any) -> float:
+        found = means(tmp_path / str(len(keys)), world, *links, multipath=False, policy=None, **keys)
+        assert found["flows_completed"] == 1
+        return found["fct_mean_s"]
+
+    keys = {"migrate": ["400ms", "800ms"], "migrate_to": to}
+    stays, moves, simulated = completion("netns"), completion("netns", **keys), completion("sim", **keys)
+    # A move from 20 to 10 Mbit/s and back takes longer than one to another port.
+    assert moves > stays + (0.2 if to == "path" else 0.05)
+    assert moves == pytest.approx(simulated, rel=0.15)

@@ -188,16 +188,18 @@ fn moves_in_place(spec: &TrialSpec) -> Option<Problem> {
     }
     let is_single = matches!(spec.network, NetworkConfig::Path(_));
     let message = "\"path\" needs several paths between the hosts: set a topology, such as \"multipath\"";
-    let is_missing = is_single && config.migrate_to == Some(MigrationTarget::Path);
+    let is_missing = is_single && config.changes_path();
     is_missing.then(|| Problem::new("migrate_to", message).within(&key))
 }
 
-/// Returns a problem for each client that moves: in real worlds none does.
+/// Returns a problem for each client that moves to a new address on its path, which hosts of real worlds do not have.
 fn simulated_moves(spec: &TrialSpec) -> impl Iterator<Item = Problem> {
-    let moving = flows_of_quic(spec).filter(|(_, config)| config.migrate.is_some());
+    let moving = flows_of_quic(spec).filter(|(_, config)| {
+        config.migrate.is_some() && config.migrate_to.unwrap_or_default() == MigrationTarget::Address
+    });
     moving.map(|(key, _)| {
-        let message = "requires the world sim: clients of other worlds keep their sockets";
-        Problem::new("migrate", message).within(&key)
+        let message = "\"address\" requires the world sim: in other worlds a host has one address per path, so set \"port\" or \"path\"";
+        Problem::new("migrate_to", message).within(&key)
     })
 }
 

@@ -78,9 +78,9 @@ omit_unset! {
         pub initial_rtt: Option<Duration>,
         /// Time without packets from the peer after which the connection fails, from "1s" to "1d". Default: "30s".
         pub idle_timeout: Option<Duration>,
-        /// Times after the opening of a connection at which the client moves to migrate_to (RFC 9000, section 9), in order, at the earliest when the handshake is confirmed. Packets to its earlier address are lost. World sim. Default: none.
+        /// Times after the opening of a connection at which the client moves to migrate_to (RFC 9000, section 9), in order, at the earliest when the handshake is confirmed. Packets to its earlier address are lost. Default: none.
         pub migrate: Option<Vec<Duration>>,
-        /// With migrate: what changes: port, address, or path: the next path between the hosts with its own address. Default: "address".
+        /// With migrate: what changes: port, address, or path: the next path between the hosts with its own address. Worlds other than sim need port or path. Default: "address".
         pub migrate_to: Option<MigrationTarget>,
         /// Use several paths at once (draft-ietf-quic-multipath): each path between the hosts that the policy selects. Worlds sim and netns. Default: false.
         pub multipath: Option<bool>,
@@ -183,6 +183,12 @@ impl QuicConfig {
     #[must_use]
     pub fn certificate_chain(&self) -> usize {
         self.certificate_chain.map_or(3000, Size::bytes) as usize
+    }
+
+    /// Whether the client moves between the paths of its host.
+    #[must_use]
+    pub fn changes_path(&self) -> bool {
+        self.migrate.is_some() && self.migrate_to == Some(MigrationTarget::Path)
     }
 
     /// Returns the problem of the keys of a client that moves.

@@ -21,7 +21,7 @@ pub use config::{MigrationTarget, QuicConfig, QuicKind};
 pub use controller_choice::{ControllerChoice, LibraryController};
 pub use datagram::Datagram;
 #[cfg(feature = "machine")]
-pub use machine::{Connection, Cryptography, Event, PathInfo, PathReport};
+pub use machine::{Connection, Cryptography, Event, PathInfo, PathReport, client_address};
 pub use multipath::{LibraryScheduler, PathScheduler};
 #[cfg(feature = "machine")]
 pub use noq_proto::crypto;

@@ -70,7 +70,8 @@ fn transfer_with(config: &QuicConfig, path: Option<&str>, bytes: u64, seed: u64)
     assert_eq!(received.join().unwrap().unwrap(), bytes);
     stop.store(true, Ordering::Relaxed);
     if let Some((_, thread)) = relay {
-        thread.join().unwrap().unwrap();
+        let report = thread.join().unwrap().unwrap();
+        assert_eq!(report.clients as usize, 1 + config.migrate.as_ref().map_or(0, Vec::len));
     }
     statistics
 }
@@ -117,6 +118,16 @@ fn every_chain_and_controller_completes() {
             "{json}"
         );
     }
+}
+
+/// The relay opens a socket to the server for each address of a client, so that the server sees moves, too.
+#[test]
+fn a_client_moves_to_other_ports() {
+    let path = r#"{"rate": "5Mbit/s", "delay": "2ms", "queue": "30pkt"}"#;
+    let moves = r#""migrate": ["200ms", "600ms", "1s"], "migrate_to": "port""#;
+    let config = config(&format!(r#"{{"kind": "quic", {moves}}}"#));
+    let statistics = transfer(&config, Some(path), 600_000);
+    assert_eq!(statistics.bytes_acknowledged, 600_000);
 }
 
 fn failure(to: SocketAddr) -> String {

@@ -21,7 +21,8 @@ use socket::quic::{Connection, Event, Failed, Listener, Options, Sessions, conne
 use super::application::ApplicationRunner;
 use super::context::TrialContext;
 use super::flow::{EndSnapshot, Flow, locked};
-use paths::EndPaths;
+use crate::emulation::Emulation;
+use paths::{EndPaths, of_moves};
 pub(super) use paths::{PathStart, choose};
 
 /// The parts of an end that both threads need before they start.
@@ -38,6 +39,7 @@ impl Start {
     /// [`Error::Tls`] if there is no certificate of the size in the settings.
     pub(super) fn both(
         context: &TrialContext<'_>,
+        emulation: &Emulation,
         group: &Group,
         config: &Arc<QuicConfig>,
         flow: &Flow,
@@ -48,7 +50,10 @@ impl Start {
             record_round_trips: group.records_rtt,
             carriage: carriage(config, &group.workload),
             sessions: sessions(context, config, (pair.from, pair.to))?,
-            client_addresses: paths.map_or_else(Vec::new, PathStart::addresses),
+            client_addresses: match paths {
+                Some(paths) => paths.addresses(),
+                None => of_moves(emulation, config, pair),
+            },
             plan: paths.map(|paths| paths.plan.clone()),
         };
         let config = match paths {

@@ -168,20 +168,22 @@ pub(super) fn start<'scope>(
         #[cfg(not(feature = "quic"))]
         Protocol::Quic(_) => Err(std::io::ErrorKind::Unsupported.into()),
         #[cfg(feature = "quic")]
-        Protocol::Quic(config) => quic::Start::both(context, group, config, flow, choice.quic.as_ref())
-            .and_then(|[near, far]| {
-                let listener = emulation.in_host(way.to, || quic::listen(address, &far))?;
-                let to = listener.address();
-                let paths = choice.quic.as_ref().map(quic::PathStart::server);
-                launcher.launch(way.to, move || {
-                    quic::serve(context, &there, listener, far, paths);
-                });
-                launcher.launch(way.from, move || {
-                    quic::open(context, &here, near, choice.quic, to);
-                });
-                Ok(to)
-            })
-            .map_err(std::io::Error::other),
+        Protocol::Quic(config) => {
+            quic::Start::both(context, emulation, group, config, flow, choice.quic.as_ref())
+                .and_then(|[near, far]| {
+                    let listener = emulation.in_host(way.to, || quic::listen(address, &far))?;
+                    let to = listener.address();
+                    let paths = choice.quic.as_ref().map(quic::PathStart::server);
+                    launcher.launch(way.to, move || {
+                        quic::serve(context, &there, listener, far, paths);
+                    });
+                    launcher.launch(way.from, move || {
+                        quic::open(context, &here, near, choice.quic, to);
+                    });
+                    Ok(to)
+                })
+                .map_err(std::io::Error::other)
+        }
         Protocol::Arq(config) => emulation
             .in_host(way.to, || arq::listen(address, config))
             .map(|server| {

@@ -71,14 +71,22 @@ impl Migration {
         }
     }
 
-    /// Returns the address, with the path as the third byte.
+    /// Returns the address.
     pub(super) fn address(&self) -> SocketAddr {
         let [move_high, move_low] = self.moves.to_be_bytes();
-        let (second, port) = match self.target {
-            MigrationTarget::Port => (0, CLIENT.port() + self.moves),
-            MigrationTarget::Address => (move_low, CLIENT.port() + u16::from(move_high)),
-            MigrationTarget::Path => (0, CLIENT.port()),
+        let (host, port) = match self.target {
+            MigrationTarget::Port => (0, self.moves),
+            MigrationTarget::Address => (move_low, u16::from(move_high)),
+            MigrationTarget::Path => (0, 0),
         };
-        SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, second, self.way(), 1)), port)
+        client_address(host, self.way(), port)
     }
+}
+
+/// Returns a client's address as the machine knows it: its first one if all numbers are 0. Two with the same `host` and `way`
+/// differ by the port only. The third byte is the path between the hosts.
+#[must_use]
+pub fn client_address(host: u8, way: u8, port: u16) -> SocketAddr {
+    let address = Ipv4Addr::new(10, host, way, 1);
+    SocketAddr::new(IpAddr::V4(address), CLIENT.port().wrapping_add(port))
 }

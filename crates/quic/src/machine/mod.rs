@@ -15,5 +15,6 @@ mod tap;
 mod unreliable;
 
 pub use connection::{Connection, Event};
+pub use migration::client_address;
 pub use path_info::{PathInfo, PathReport};
 pub use setup::Cryptography;

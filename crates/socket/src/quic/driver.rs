@@ -11,6 +11,7 @@ use transport::Machine as _;
 use transport::mptcp::ConnectionPlan;
 
 use super::lanes::Lanes;
+use super::roaming::{Known, Own, Roaming};
 use super::tls::{self, Sessions};
 use crate::client::TICK;
 use crate::clock::Clock;
@@ -48,7 +49,7 @@ pub struct Options {
     pub carriage: Carriage,
     /// TLS with tickets for early data; otherwise with a new certificate.
     pub sessions: Option<Sessions>,
-    /// The client's addresses, by number of the path between the hosts; none of a connection with one path.
+    /// The client's addresses, by number of the path between the hosts; none of a connection that stays on one.
     pub client_addresses: Vec<IpAddr>,
     /// The paths that a client opens.
     pub plan: Option<ConnectionPlan>,
@@ -59,7 +60,11 @@ impl Options {
         if self.record_round_trips {
             connection.statistics_mut().rtt = Some(Box::default());
         }
-        let connection = connection.carrying(self.carriage, config.fair_streams == Some(true));
+        // There are as many as paths between the hosts, which a key allows at most 63 of.
+        let ways = self.client_addresses.len().max(1) as u8;
+        let connection = connection
+            .carrying(self.carriage, config.fair_streams == Some(true))
+            .between(ways);
         match &self.plan {
             Some(plan) => connection.with_plan(plan.clone()),
             None => connection,
@@ -106,8 +111,12 @@ pub fn connect<A: Application>(
         Err(error) => return Err(Failed { error, application }),
     };
     let connection = Connection::open_with(clock.now(), config, cryptography, random);
-    let end = End::new(lanes, to, options.apply(config, connection), application, clock);
-    end.run(tick)
+    let roaming = match config.migrate {
+        Some(_) => Roaming::Client(Own::new(to)),
+        None => Roaming::Fixed,
+    };
+    let connection = options.apply(config, connection);
+    End::new(lanes, roaming, to, connection, application, clock).run(tick)
 }
 
 /// A socket that waits for a connection.
@@ -158,8 +167,13 @@ impl Listener {
         };
         let connection = Connection::listen_with(clock.now(), &self.config, cryptography, random);
         let connection = options.apply(&self.config, connection);
-        let lanes = Lanes::at(self.socket, self.address, &options.client_addresses);
-        End::new(lanes, self.address, connection, application, clock).run(tick)
+        let moves = !self.config.is_multipath();
+        let roaming = match moves {
+            true => Roaming::Server(Known::default()),
+            false => Roaming::Fixed,
+        };
+        let lanes = Lanes::at(self.socket, self.address, &options.client_addresses, moves);
+        End::new(lanes, roaming, self.address, connection, application, clock).run(tick)
     }
 }
 
@@ -175,6 +189,7 @@ enum Turn {
 
 struct End<A> {
     lanes: Lanes,
+    roaming: Roaming,
     /// The peer's address for errors; that of the socket until a peer is known.
     address: SocketAddr,
     connection: Connection,
@@ -186,10 +201,18 @@ struct End<A> {
 }
 
 impl<A: Application> End<A> {
-    fn new(lanes: Lanes, address: SocketAddr, connection: Connection, application: A, clock: Clock) -> Self {
+    fn new(
+        lanes: Lanes,
+        roaming: Roaming,
+        address: SocketAddr,
+        connection: Connection,
+        application: A,
+        clock: Clock,
+    ) -> Self {
         wait::sharpen_timers();
         Self {
             lanes,
+            roaming,
             address,
             connection,
             application,
@@ -278,9 +301,10 @@ impl<A: Application> End<A> {
     fn receive(&mut self) -> Result<bool, Error> {
         let clock = self.clock;
         let (connection, has_response) = (&mut self.connection, &mut self.has_response);
+        let roaming = &mut self.roaming;
         let mut first = None;
         let received = self.lanes.receive(|lanes, way, train| {
-            let from = handle_train(clock.now(), connection, lanes, way, train);
+            let from = handle_train(clock.now(), connection, lanes, roaming, way, train);
             *has_response |= lanes.has_peer(way);
             first = first.or(from);
         });
@@ -298,12 +322,25 @@ impl<A: Application> End<A> {
                 return Ok(if self.flush()? { Turn::Idle } else { Turn::Full });
             };
             let ecn = if cfg!(windows) { Ecn::NotEct } else { datagram.ecn };
-            let pushed = self.lanes.push(way, ecn, &datagram.bytes);
+            let pushed = self.push(way, ecn, &datagram);
             if !pushed.or_else(|error| self.note_error(error).map(|()| true))? {
                 return Ok(Turn::Full);
             }
         }
         Ok(if self.flush()? { Turn::More } else { Turn::Full })
+    }
+
+    /// Adds a datagram to a train. Returns false if the system has no room.
+    fn push(&mut self, way: u8, ecn: Ecn, datagram: &Datagram) -> io::Result<bool> {
+        let to = match &mut self.roaming {
+            Roaming::Fixed => None,
+            Roaming::Client(own) => {
+                own.follow(way, datagram.client, &mut self.lanes)?;
+                None
+            }
+            Roaming::Server(known) => known.peer(datagram.client),
+        };
+        self.lanes.push(way, to, ecn, &datagram.bytes)
     }
 
     /// Sends the trains. Returns false if the system has no room.
@@ -338,17 +375,27 @@ fn handle_train(
     now: Instant,
     connection: &mut Connection,
     lanes: &mut Lanes,
+    roaming: &mut Roaming,
     way: u8,
     train: Train<'_>,
 ) -> Option<SocketAddr> {
     let mut adopted = None;
     for bytes in train.datagrams() {
+        let client = match roaming {
+            Roaming::Server(known) if connection.exists() => match known.name(way, train.from) {
+                Some(name) => Some(name),
+                None => break,
+            },
+            Roaming::Client(own) if !own.is_on(way) => break,
+            Roaming::Client(own) => own.name(),
+            _ => None,
+        };
         let datagram = Datagram {
             bytes: bytes.into(),
             data: 0,
             ecn: train.ecn,
             path: None,
-            client: None,
+            client,
         };
         connection.handle_datagram(now, way, datagram);
         if lanes.has_peer(way) {
@@ -356,6 +403,9 @@ fn handle_train(
         }
         if connection.exists() {
             lanes.adopt(way, train.from);
+            if let Roaming::Server(known) = roaming {
+                known.name(way, train.from);
+            }
             adopted = Some(train.from.address);
             continue;
         }

@@ -33,6 +33,10 @@ pub(super) struct Lanes {
     sockets: Vec<Datagrams>,
     all: Vec<Lane>,
     inbox: Inbox,
+    /// Sockets at earlier ports. They are not read, and open so that the system answers nothing.
+    left: Vec<Datagrams>,
+    /// Whether the peer of a path may have a new address.
+    has_moving_peer: bool,
 }
 
 impl Lanes {
@@ -51,11 +55,26 @@ impl Lanes {
             all: all.collect(),
             sockets,
             inbox: Inbox::new(SLOTS),
+            left: Vec::new(),
+            has_moving_peer: false,
         })
     }
 
-    /// Returns the paths of a server to these addresses of its client; without any, one path to any address.
-    pub(super) fn at(socket: Datagrams, address: SocketAddr, clients: &[IpAddr]) -> Self {
+    /// Continues on a path of a client to `to` from a new port. What arrives at the old one is lost.
+    ///
+    /// # Errors
+    /// The system's, if there is no port.
+    pub(super) fn move_to_new_port(&mut self, way: u8, to: SocketAddr) -> io::Result<()> {
+        let socket = &mut self.sockets[self.all[usize::from(way)].socket];
+        let address = socket.local_address()?.ip();
+        let new = Datagrams::connect_from((address, 0).into(), to)?;
+        self.left.push(std::mem::replace(socket, new));
+        Ok(())
+    }
+
+    /// Returns the paths of a server to these addresses of its client; without any, one path to any address. `moves`: whether the
+    /// client may change its address on a path.
+    pub(super) fn at(socket: Datagrams, address: SocketAddr, clients: &[IpAddr], moves: bool) -> Self {
         let all = match clients {
             [] => vec![Lane::new(0, None, None, address)],
             several => several
@@ -67,6 +86,8 @@ impl Lanes {
             sockets: vec![socket],
             all,
             inbox: Inbox::new(SLOTS),
+            left: Vec::new(),
+            has_moving_peer: moves,
         }
     }
 
@@ -100,8 +121,8 @@ impl Lanes {
         let is_its = |lane: &Lane| {
             lane.socket == socket
                 && match lane.peer {
-                    Some(peer) => peer == from,
-                    None => lane.from.is_none_or(|address| address == from.ip()),
+                    Some(peer) if !self.has_moving_peer => peer == from,
+                    _ => lane.from.is_none_or(|address| address == from.ip()),
                 }
         };
         self.all.iter().position(is_its).map(|way| way as u8)
@@ -125,19 +146,25 @@ impl Lanes {
         let _ = socket.send(to, bytes, bytes.len());
     }
 
-    /// Adds a datagram to the train of a path, and sends the train before if the datagram does not fit. Returns whether the system has
-    /// room.
+    /// Adds a datagram to the train of a path, and sends the train before if the datagram does not fit or has another destination.
+    /// Returns whether the system has room.
     ///
     /// # Errors
     /// The system's.
-    pub(super) fn push(&mut self, way: u8, ecn: Ecn, bytes: &[u8]) -> io::Result<bool> {
+    pub(super) fn push(&mut self, way: u8, to: Option<Peer>, ecn: Ecn, bytes: &[u8]) -> io::Result<bool> {
         let lane = &mut self.all[usize::from(way)];
-        let is_other = lane.outbox.ecn() != ecn && !lane.outbox.is_empty();
+        let to = to.filter(|&to| to != lane.outbox.peer());
+        let is_other = (to.is_some() || lane.outbox.ecn() != ecn) && !lane.outbox.is_empty();
         let flushed = if is_other || !lane.outbox.fits(bytes.len()) {
             lane.flush(&self.sockets)
         } else {
             Ok(true)
         };
+        if let Some(to) = to {
+            // What the system had no room for is lost.
+            lane.outbox.clear();
+            lane.outbox.move_to(to);
+        }
         lane.push(ecn, bytes);
         flushed
     }

@@ -6,6 +6,7 @@
 mod certificate;
 mod driver;
 mod lanes;
+mod roaming;
 mod tls;
 mod transfer;
 

@@ -2,8 +2,9 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
+use experiment::QuicConfig;
 use experiment::outcome::PathBytes;
-use experiment::plan::{Group, Protocol};
+use experiment::plan::{Group, Pair, Protocol};
 use foundation::{Generator, Instant};
 use rand::{Rng as _, SeedableRng as _};
 use socket::quic::Connection;
@@ -44,14 +45,26 @@ pub(in crate::trial) fn choose(
     let host = &mut locked(context.accounts)[account as usize];
     let config = config.between(pair.ways.len());
     let (plan, policy) = config.plan(context.clock.now(), size, host, &mut random);
-    let ways = pair.ways.iter();
-    let ways = ways.map(|way| (emulation.way_address(pair.from, way.number), way.number));
     Some(PathStart {
         plan,
         policy,
         account,
-        ways: ways.collect(),
+        ways: numbered(emulation, pair),
     })
+}
+
+/// Returns the client's address and the number of each way of two hosts.
+fn numbered(emulation: &Emulation, pair: &Pair) -> Vec<(Ipv4Addr, u8)> {
+    let ways = pair.ways.iter();
+    ways.map(|way| (emulation.way_address(pair.from, way.number), way.number))
+        .collect()
+}
+
+/// Returns the client's address of each way, if it moves between them.
+pub(super) fn of_moves(emulation: &Emulation, config: &QuicConfig, pair: &Pair) -> Vec<IpAddr> {
+    let ways = config.changes_path().then(|| numbered(emulation, pair));
+    let ways = ways.into_iter().flatten();
+    ways.map(|(address, _)| address.into()).collect()
 }
 
 impl PathStart {

@@ -18,7 +18,7 @@ use super::super::setup::{self, CLIENT, Cryptography, SERVER};
 use super::super::streams::Streams;
 use super::super::unreliable::Unreliable;
 use super::{Connection, Event};
-use crate::{Carriage, MigrationTarget, QuicConfig};
+use crate::{Carriage, QuicConfig};
 
 impl Connection {
     /// Opens a connection without encryption. All randomness derives from `random`.
@@ -115,7 +115,7 @@ impl Connection {
             paths: is_multipath.then(|| Box::new(Paths::new(config, is_client))),
             reported: Vec::new(),
             migration: None,
-            changes_way: config.migrate_to == Some(MigrationTarget::Path),
+            changes_way: config.changes_path(),
             selection: Selection::new(config).filter(|_| is_multipath),
             written: 0,
             streams: Streams::default(),
