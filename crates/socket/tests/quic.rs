@@ -71,7 +71,10 @@ fn transfer_with(config: &QuicConfig, path: Option<&str>, bytes: u64, seed: u64)
     stop.store(true, Ordering::Relaxed);
     if let Some((_, thread)) = relay {
         let report = thread.join().unwrap().unwrap();
-        assert_eq!(report.clients as usize, 1 + config.migrate.as_ref().map_or(0, Vec::len));
+        assert_eq!(
+            report.clients as usize,
+            1 + config.migrate.as_ref().map_or(0, Vec::len)
+        );
     }
     statistics
 }
