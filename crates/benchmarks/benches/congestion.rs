@@ -29,9 +29,9 @@ struct Sender {
 impl Sender {
     fn new(controller: Box<dyn Controller>) -> Self {
         let mut sender = Self {
+            pacer: Pacer::new(controller.burst_limit()),
             controller,
             estimator: Estimator::new(),
-            pacer: Pacer::new(),
             flight: VecDeque::with_capacity(2 * FLIGHT),
             now: Instant::from_nanos(1),
             packets: 0,

@@ -712,6 +712,9 @@ class ProtocolCongestionControlKeys(TypedDict, total=False):
     """Duration of ProbeRTT, at most "1s" (default "200ms")."""
     probe_rtt_interval: str
     """Interval of ProbeRTT, at least "100ms" (default "5s")."""
+    whole_bursts: bool
+    """Send whole bursts of 1 ms, as hosts with segmentation offload do (`tcp_tso_autosize` of Linux);
+    otherwise half a burst at a time (default false)."""
     min_rtt_tolerance: str
     """RTT samples up to this share above the minimum confirm it, so that ProbeRTT is not necessary; 0% for
     the draft (default "0%")."""
@@ -1051,10 +1054,10 @@ class ProtocolQuicKeys(TypedDict, total=False):
     migrate: Sequence[str]
     """Times after the opening of a connection at which the client moves to migrate_to (RFC 9000, section
     9), in order, at the earliest when the handshake is confirmed. Packets to its earlier address are lost.
-    World sim. Default: none."""
+    Default: none."""
     migrate_to: Literal["port", "address", "path"]
     """With migrate: what changes: port, address, or path: the next path between the hosts with its own
-    address. Default: "address"."""
+    address. Worlds other than sim need port or path. Default: "address"."""
     mtu_discovery: bool
     """Start with UDP payloads of 1200 bytes and search for the MTU of the path up to max_datagram_size (RFC
     8899); otherwise send max_datagram_size at once. This project's controllers count in packets of 1200
@@ -1334,10 +1337,10 @@ class ProtocolKeys(TypedDict, total=False):
     migrate: Sequence[str]
     """Times after the opening of a connection at which the client moves to migrate_to (RFC 9000, section
     9), in order, at the earliest when the handshake is confirmed. Packets to its earlier address are lost.
-    World sim. Default: none."""
+    Default: none."""
     migrate_to: Literal["port", "address", "path"]
     """With migrate: what changes: port, address, or path: the next path between the hosts with its own
-    address. Default: "address"."""
+    address. Worlds other than sim need port or path. Default: "address"."""
     mtu_discovery: bool
     """Start with UDP payloads of 1200 bytes and search for the MTU of the path up to max_datagram_size (RFC
     8899); otherwise send max_datagram_size at once. This project's controllers count in packets of 1200
@@ -1577,10 +1580,10 @@ class TrafficProtocolKeys(TypedDict, total=False):
     migrate: Sequence[str]
     """Times after the opening of a connection at which the client moves to migrate_to (RFC 9000, section
     9), in order, at the earliest when the handshake is confirmed. Packets to its earlier address are lost.
-    World sim. Default: none."""
+    Default: none."""
     migrate_to: Literal["port", "address", "path"]
     """With migrate: what changes: port, address, or path: the next path between the hosts with its own
-    address. Default: "address"."""
+    address. Worlds other than sim need port or path. Default: "address"."""
     mtu_discovery: bool
     """Start with UDP payloads of 1200 bytes and search for the MTU of the path up to max_datagram_size (RFC
     8899); otherwise send max_datagram_size at once. This project's controllers count in packets of 1200

@@ -11,7 +11,7 @@ use super::frame::{SackRanges, StreamRange};
 use super::tail_probe::TailProbe;
 use super::timer::RetransmissionTimer;
 use super::window::{SendWindow, Slot};
-use crate::congestion::pacer::Pacer;
+use crate::congestion::Pacer;
 use crate::congestion::{Controller, Estimator, Snapshot};
 use crate::statistics::Statistics;
 
@@ -120,9 +120,9 @@ impl Sender {
             Window::Auto => {
                 let controller = config.congestion().build(u64::from(segment_size));
                 let congestion = Congestion {
+                    pacer: Pacer::new(controller.burst_limit()),
                     controller,
                     estimator: Estimator::new(),
-                    pacer: Pacer::new(),
                     limited: false,
                 };
                 (None, Some(congestion))

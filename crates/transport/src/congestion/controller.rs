@@ -2,6 +2,7 @@
 
 use foundation::{Duration, Instant, Rate};
 
+use super::pacer::BurstLimit;
 use super::siblings::Siblings;
 
 /// Delivery-rate sample over the flight of one packet (draft-cheng-iccrg-delivery-rate-estimation-02, section 3.3).
@@ -176,6 +177,10 @@ pub trait Controller: std::fmt::Debug + Send {
     /// of Linux).
     fn buffered_windows(&self) -> u64 {
         2
+    }
+    /// Returns the longest burst of the pacer.
+    fn burst_limit(&self) -> BurstLimit {
+        BurstLimit::USUAL
     }
     /// Returns whether [`on_sent`](Self::on_sent) may change the [outputs](Self::outputs), which are then read after each packet.
     fn changes_on_sent(&self) -> bool {

@@ -1,17 +1,50 @@
 //! Pacing: packets leave at a rate instead of in bursts (draft-ietf-ccwg-bbr, section 5.6.2; RFC 9002, section 7.7).
 //!
-//! A leaky bucket: every packet fills it, the pacing rate drains it, and a packet may leave while it fits. A late
-//! timer leaves the bucket emptier, so that the mean rate is exact with any timer resolution. After an idle period
-//! the bucket is empty, without credit for the idle time.
+//! A leaky bucket: every packet fills it, the pacing rate drains it, and a packet may leave while it fits. The mean rate is exact
+//! with any timer resolution: a sender that wakes late finds half a burst more room, because it waits for half a burst only, or,
+//! if it sends whole bursts, because it has credit for the time (`tcp_update_skb_after_send` of Linux). An idle period gives no more.
 
 use foundation::{Duration, Instant, Rate};
+
+/// Longest burst of a controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BurstLimit {
+    /// Time at the pacing rate.
+    pub time: Duration,
+    /// Whether a sender waits until a whole burst may leave, not half of one.
+    pub is_whole: bool,
+}
+
+impl BurstLimit {
+    /// 1 ms (`send_quantum` of draft-ietf-ccwg-bbr, section 5.6.3; `tcp_tso_autosize` of Linux).
+    pub const USUAL: Self = Self {
+        time: Duration::from_millis(1),
+        is_whole: false,
+    };
+
+    /// Returns the bytes of a burst at `rate` of packets of `packet` bytes: at most 64 KiB unless that is less than 100 µs, and at
+    /// least two packets.
+    #[must_use]
+    pub fn bytes(self, rate: Rate, packet: u64) -> u64 {
+        let bits = rate.bits_per_second();
+        let in_span = |span: Duration| bits.saturating_mul(span.as_nanos()) / UNITS_PER_BYTE;
+        in_span(self.time)
+            .min(MAX_BURST)
+            .max(in_span(TIMER_GRAIN))
+            .max(packet.saturating_mul(2))
+    }
+}
 
 /// Bucket of one connection.
 ///
 /// Exact in integers: the level is in units of 1/8e9 byte, so that bit/s times ns is a whole number of units.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Pacer {
-    level: u64,
+    limit: BurstLimit,
+    /// Whether the sender waits for the departure that the last call returned.
+    waits: bool,
+    /// Negative while there is credit.
+    level: i64,
     updated_at: Instant,
     /// Rate of the last call, 0 before the first.
     bits_per_second: u64,
@@ -21,61 +54,64 @@ pub struct Pacer {
 const UNITS_PER_BYTE: u64 = 8_000_000_000;
 /// Maximum burst for a packet train passed to the system at once (GSO's limit), if time allows.
 const MAX_BURST: u64 = 65_536;
-/// Maximum duration of a burst at the pacing rate.
-const BURST_TIME: Duration = Duration::from_millis(1);
 /// Minimum duration of a burst, the resolution of operating system timers.
 const TIMER_GRAIN: Duration = Duration::from_micros(100);
-
-/// Returns the burst size at `rate` for packets of `packet` bytes: the bytes of 1 ms, at most 64 KiB unless that is
-/// less than 100 µs, and at least two packets.
-#[must_use]
-pub fn burst(rate: Rate, packet: u64) -> u64 {
-    let bits = rate.bits_per_second();
-    let in_span = |span: Duration| bits.saturating_mul(span.as_nanos()) / UNITS_PER_BYTE;
-    in_span(BURST_TIME)
-        .min(MAX_BURST)
-        .max(in_span(TIMER_GRAIN))
-        .max(packet.saturating_mul(2))
-}
 
 impl Pacer {
     /// Creates the pacer of a new connection.
     #[must_use]
-    pub fn new() -> Self {
-        Self::default()
+    pub const fn new(limit: BurstLimit) -> Self {
+        Self {
+            limit,
+            waits: false,
+            level: 0,
+            updated_at: Instant::ZERO,
+            bits_per_second: 0,
+        }
     }
 
     /// Returns when a packet of `bytes` may leave at `rate`: `None` for at once, else a time after `now`.
     ///
-    /// At that time half a burst may leave, so that a sleeping sender wakes once per packet train, not once per
+    /// At that time half a burst may leave, or a whole one, so that a sleeping sender wakes once per packet train, not once per
     /// packet. At low rates half a burst is one packet.
     #[inline]
     pub fn next_departure(&mut self, now: Instant, rate: Rate, bytes: u64) -> Option<Instant> {
         self.bits_per_second = rate.bits_per_second();
-        self.drain(now);
-        let size = bytes.saturating_mul(UNITS_PER_BYTE);
-        let burst = burst(rate, bytes).saturating_mul(UNITS_PER_BYTE);
-        if self.level.saturating_add(size) <= burst {
+        let burst = units(self.limit.bytes(rate, bytes));
+        let (left, credit) = match self.limit.is_whole {
+            true => (0, if self.waits { burst / 2 } else { 0 }),
+            false => (burst / 2, 0),
+        };
+        self.drain(now, credit);
+        if self.level.saturating_add(units(bytes)) <= burst {
+            self.waits = false;
             return None;
         }
-        let excess = self.level.saturating_sub(burst / 2);
+        self.waits = true;
+        let excess = self.level.saturating_sub(left).max(0).unsigned_abs();
         Some(now + Duration::from_nanos(excess.div_ceil(self.bits_per_second)))
     }
 
     /// Records the transmission of `bytes`.
     #[inline]
     pub fn on_sent(&mut self, now: Instant, bytes: u64) {
-        self.drain(now);
-        self.level = self.level.saturating_add(bytes.saturating_mul(UNITS_PER_BYTE));
+        self.drain(now, 0);
+        self.level = self.level.saturating_add(units(bytes));
     }
 
-    fn drain(&mut self, now: Instant) {
+    /// Drains the bucket until `now`, with at most `credit` for the time since it was empty, or what there was.
+    fn drain(&mut self, now: Instant, credit: i64) {
         let nanos = (now - self.updated_at).as_nanos();
-        self.level = self
-            .level
-            .saturating_sub(nanos.saturating_mul(self.bits_per_second));
+        let drained = i64::try_from(nanos.saturating_mul(self.bits_per_second)).unwrap_or(i64::MAX);
+        let lowest = self.level.min(-credit).min(0);
+        self.level = self.level.saturating_sub(drained).max(lowest);
         self.updated_at = self.updated_at.max(now);
     }
+}
+
+/// Returns the units of bytes.
+fn units(bytes: u64) -> i64 {
+    i64::try_from(bytes.saturating_mul(UNITS_PER_BYTE)).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]
@@ -114,41 +150,84 @@ mod tests {
     #[test]
     fn bursts_follow_the_rate() {
         // 1 ms at the rate, between two packets and 64 KiB (draft-ietf-ccwg-bbr, section 5.6.3).
-        assert_eq!(burst(rate(1_000_000), 1460), 2920);
-        assert_eq!(burst(rate(100_000_000), 1460), 12_500);
-        assert_eq!(burst(rate(1_000_000_000), 1460), 65_536);
+        assert_eq!(BurstLimit::USUAL.bytes(rate(1_000_000), 1460), 2920);
+        assert_eq!(BurstLimit::USUAL.bytes(rate(100_000_000), 1460), 12_500);
+        assert_eq!(BurstLimit::USUAL.bytes(rate(1_000_000_000), 1460), 65_536);
         // At 40 Gbit/s 64 KiB last 13 µs: no sleep is that short.
-        assert_eq!(burst(rate(40_000_000_000), 1460), 500_000);
+        assert_eq!(BurstLimit::USUAL.bytes(rate(40_000_000_000), 1460), 500_000);
     }
 
     #[test]
     fn low_rates_are_exact() {
         // 64 kbit/s in packets of 1500 B is one per 187.5 ms: 320 packets per minute after the first two.
-        let (sent, largest) = drive(&mut Pacer::new(), 64_000, 1500, 0, 60_000_000_000, 0);
+        let (sent, largest) = drive(
+            &mut Pacer::new(BurstLimit::USUAL),
+            64_000,
+            1500,
+            0,
+            60_000_000_000,
+            0,
+        );
         assert_eq!((sent, largest), (322, 2));
         // One bit per second: 1000 B per 8000 s.
-        let (sent, _) = drive(&mut Pacer::new(), 1, 1000, 0, 80_000_000_000_000, 0);
+        let (sent, _) = drive(
+            &mut Pacer::new(BurstLimit::USUAL),
+            1,
+            1000,
+            0,
+            80_000_000_000_000,
+            0,
+        );
         assert_eq!(sent, 12);
     }
 
     #[test]
     fn late_timer_does_not_reduce_rate() {
         // 100 Mbit/s with wake-ups 0.3 ms late: still 8562 packets of 1460 B per second.
-        let (sent, _) = drive(&mut Pacer::new(), 100_000_000, 1460, 0, 1_000_000_000, 300_000);
+        let (sent, _) = drive(
+            &mut Pacer::new(BurstLimit::USUAL),
+            100_000_000,
+            1460,
+            0,
+            1_000_000_000,
+            300_000,
+        );
         assert!((8562 - 8..=8562 + 8).contains(&sent), "{sent}");
     }
 
     #[test]
     fn idle_time_gives_no_credit() {
-        let mut pacer = Pacer::new();
+        let mut pacer = Pacer::new(BurstLimit::USUAL);
         drive(&mut pacer, 10_000_000, 1000, 0, 1_000_000_000, 0);
         let (_, largest) = drive(&mut pacer, 10_000_000, 1000, 60_000_000_000, 61_000_000_000, 0);
         assert_eq!(largest, 2);
     }
 
     #[test]
+    fn whole_bursts_leave_with_credit_for_late_timers() {
+        let whole = || {
+            Pacer::new(BurstLimit {
+                is_whole: true,
+                ..BurstLimit::USUAL
+            })
+        };
+        // 1 ms at 100 Mbit/s has 8 packets of 1460 B; half a burst has 4.
+        let (sent, largest) = drive(&mut whole(), 100_000_000, 1460, 0, 1_000_000_000, 0);
+        assert!((8562..=8570).contains(&sent), "{sent}");
+        assert_eq!(largest, 8);
+        // 0.3 ms have 2.5 packets.
+        let (sent, largest) = drive(&mut whole(), 100_000_000, 1460, 0, 1_000_000_000, 300_000);
+        assert!((8562 - 11..=8562 + 11).contains(&sent), "{sent}");
+        assert_eq!(largest, 11);
+        let mut idle = whole();
+        drive(&mut idle, 100_000_000, 1460, 0, 1_000_000, 0);
+        let (_, largest) = drive(&mut idle, 100_000_000, 1460, 60_000_000_000, 60_001_000_000, 0);
+        assert_eq!(largest, 12, "a burst and half of one");
+    }
+
+    #[test]
     fn packet_larger_than_burst_leaves() {
-        let mut pacer = Pacer::new();
+        let mut pacer = Pacer::new(BurstLimit::USUAL);
         assert_eq!(pacer.next_departure(Instant::ZERO, rate(1000), u64::MAX), None);
         pacer.on_sent(Instant::ZERO, u64::MAX);
         assert!(
@@ -166,12 +245,12 @@ mod tests {
             lateness in 0_u64..100_000,
         ) {
             let span = (bytes * UNITS_PER_BYTE / bits + 1) * 300;
-            let (sent, _) = drive(&mut Pacer::new(), bits, bytes, 0, span, lateness);
-            let allowed = rate(bits).bytes_in(Duration::from_nanos(span)) + burst(rate(bits), bytes);
+            let (sent, _) = drive(&mut Pacer::new(BurstLimit::USUAL), bits, bytes, 0, span, lateness);
+            let allowed = rate(bits).bytes_in(Duration::from_nanos(span)) + BurstLimit::USUAL.bytes(rate(bits), bytes);
             prop_assert!(sent * bytes <= allowed + bytes, "{} of {allowed}", sent * bytes);
             // Lateness below half a burst costs at most that half at the end.
             if Duration::from_nanos(lateness) < TIMER_GRAIN / 2 {
-                prop_assert!((sent + 2) * bytes + burst(rate(bits), bytes) >= allowed - burst(rate(bits), bytes));
+                prop_assert!((sent + 2) * bytes + BurstLimit::USUAL.bytes(rate(bits), bytes) >= allowed - BurstLimit::USUAL.bytes(rate(bits), bytes));
             }
         }
     }

@@ -9,6 +9,7 @@
 use foundation::{Duration, Instant, Problem, Rate};
 
 use super::classic_queue::ClassicQueue;
+use super::pacer::BurstLimit;
 use super::settings::{ConnectionContext, ControllerSettings, MarkUse, check_initial_window};
 use super::{Acknowledgement, Controller, Loss, Outputs};
 
@@ -16,6 +17,13 @@ use super::{Acknowledgement, Controller, Loss, Outputs};
 const MIN_WINDOW: u64 = 2;
 /// Round-trip time from which on growth is never scaled (`MAX_SCALED_RTT`).
 const MAX_SCALED_RTT: Duration = Duration::from_millis(100);
+/// Longest burst: the queue of L4S marks packets that wait 1 ms (`prague_burst_shift`, 12).
+const BURST: BurstLimit = BurstLimit {
+    time: Duration::from_nanos(1_000_000_000 >> 12),
+    ..BurstLimit::USUAL
+};
+/// Bytes of the headers of IP and TCP, with timestamps.
+const HEADERS: u64 = 52;
 /// Round-trip times of the heuristic `scalable`: about 16 and 1.5 ms.
 const SCALABLE_RTTS: (f64, f64) = (0.016_384, 0.001_536);
 
@@ -114,6 +122,7 @@ impl ControllerSettings for PragueSettings {
             in_loss: false,
             window_limited: [false; 2],
             smoothed_rtt: Duration::ZERO,
+            in_flight: 0,
             before_loss: None,
             classic_queue: self.classic_fallback.then(ClassicQueue::default),
         })
@@ -149,6 +158,8 @@ struct Prague {
     /// Whether the window limited the sender in this round and in the last one.
     window_limited: [bool; 2],
     smoothed_rtt: Duration,
+    /// Bytes in flight at the last ACK.
+    in_flight: u64,
     /// The windows before the last loss.
     before_loss: Option<(u64, f64)>,
     classic_queue: Option<ClassicQueue>,
@@ -257,6 +268,7 @@ impl Prague {
 impl Controller for Prague {
     fn on_acknowledged(&mut self, ack: &Acknowledgement) {
         self.smoothed_rtt = ack.smoothed_rtt;
+        self.in_flight = ack.bytes_in_flight;
         if let (Some(queue), Some(rtt)) = (&mut self.classic_queue, ack.rtt) {
             queue.sample(rtt);
         }
@@ -323,11 +335,19 @@ impl Controller for Prague {
         Some(self.ssthresh)
     }
 
-    /// Paces at the exact window per round trip, and at twice that in slow start.
+    fn burst_limit(&self) -> BurstLimit {
+        BURST
+    }
+
+    /// Paces at the exact window, or at the bytes in flight if that is more, in packets with headers per round trip, and at twice
+    /// that in slow start. The pacer counts payload.
     fn outputs(&self) -> Outputs {
         let in_slow_start = self.in_slow_start();
         let doubled = self.window < self.ssthresh / 2;
-        let rate = self.exact * 8.0 * if doubled { 2.0 } else { 1.0 } / self.smoothed_rtt.as_secs_f64();
+        let packet = (self.segment + HEADERS) as f64;
+        let packets = (self.exact as u64).max(self.in_flight) / self.segment;
+        let bits = packets as f64 * packet * 8.0 * if doubled { 2.0 } else { 1.0 };
+        let rate = bits / self.smoothed_rtt.as_secs_f64();
         Outputs {
             window: self.window,
             pacing_rate: Rate::from_bits_per_second(rate as u64).filter(|_| !self.smoothed_rtt.is_zero()),

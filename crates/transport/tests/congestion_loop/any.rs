@@ -75,9 +75,9 @@ impl Model {
         let controller = config.build(segment);
         Self {
             initial: controller.window(),
+            pacer: Pacer::new(controller.burst_limit()),
             controller,
             estimator: Estimator::new(),
-            pacer: Pacer::new(),
             segment,
             now: Instant::ZERO,
             flight: VecDeque::new(),

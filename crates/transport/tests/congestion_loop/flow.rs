@@ -69,10 +69,10 @@ pub struct Flow {
 impl Flow {
     pub fn new(controller: Box<dyn Controller>, workload: Workload) -> Self {
         Self {
+            pacer: Pacer::new(controller.burst_limit()),
             controller,
             workload,
             estimator: Estimator::new(),
-            pacer: Pacer::new(),
             flight: VecDeque::new(),
             first: 0,
             in_flight: 0,

@@ -41,7 +41,7 @@ use self::undo::Undo;
 use super::arithmetic::scale;
 use super::full_pipe::FullPipe;
 use super::round_filter::RoundFilter;
-use super::{Acknowledgement, Controller, Loss, Outputs};
+use super::{Acknowledgement, BurstLimit, Controller, Loss, Outputs};
 
 /// Value of an unset bound.
 const UNBOUNDED: u64 = u64::MAX;
@@ -198,6 +198,7 @@ pub(super) struct Bbr {
     loss_in_round: bool,
     marked_in_round: bool,
     marks: MarkShare,
+    bursts: BurstLimit,
     loss_events: u32,
     bw_latest: u64,
     inflight_latest: u64,
@@ -260,6 +261,10 @@ impl Bbr {
             loss_in_round: false,
             marked_in_round: false,
             marks: MarkShare::new(settings.marks),
+            bursts: BurstLimit {
+                is_whole: settings.whole_bursts,
+                ..BurstLimit::USUAL
+            },
             loss_events: 0,
             bw_latest: 0,
             inflight_latest: 0,
@@ -420,6 +425,10 @@ impl Controller for Bbr {
 
     fn on_spurious(&mut self, now: Instant) {
         self.undo_losses(now);
+    }
+
+    fn burst_limit(&self) -> BurstLimit {
+        self.bursts
     }
 
     fn outputs(&self) -> Outputs {

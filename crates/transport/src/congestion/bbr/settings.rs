@@ -27,6 +27,9 @@ pub struct BbrSettings {
     /// Response to congestion marks: "loss" (as a round trip with too much loss), "share" (BBRv3 of google/bbr with low-latency marking, at round-trip times up to 5 ms) or "none" (BBRv3 of google/bbr otherwise) (default "loss").
     #[serde(skip_serializing_if = "MarkResponse::is_default")]
     pub marks: MarkResponse,
+    /// Send whole bursts of 1 ms, as hosts with segmentation offload do (`tcp_tso_autosize` of Linux); otherwise half a burst at a time (default false).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub whole_bursts: bool,
 }
 
 impl Default for BbrSettings {
@@ -38,6 +41,7 @@ impl Default for BbrSettings {
             probe_rtt_interval: Duration::from_secs(5),
             probe_rtt_duration: Duration::from_millis(200),
             marks: MarkResponse::Loss,
+            whole_bursts: false,
         }
     }
 }

@@ -19,7 +19,7 @@ use foundation::{Duration, Instant, Rate};
 use super::arithmetic::{bytes_in, scale};
 use super::full_pipe::FullPipe;
 use super::round_filter::RoundFilter;
-use super::{Acknowledgement, Controller, Loss, Outputs};
+use super::{Acknowledgement, BurstLimit, Controller, Loss, Outputs};
 use aggregation::Aggregation;
 use policer::{Policer, Progress};
 use settings::Bbr1Rules;
@@ -99,6 +99,7 @@ struct Bbr1 {
     conserves_packets: bool,
     /// Rules of Linux.
     linux: Option<Linux>,
+    bursts: BurstLimit,
 }
 
 /// What only Linux's rules need.
@@ -143,6 +144,10 @@ impl Bbr1 {
             round_of_recovery: Instant::ZERO,
             conserves_packets: false,
             linux: (settings.rules == Some(Bbr1Rules::Linux)).then(Linux::default),
+            bursts: BurstLimit {
+                is_whole: settings.whole_bursts,
+                ..BurstLimit::USUAL
+            },
         };
         // Initially the round-trip time is assumed to be 1 ms (section 4.2.1).
         this.initialize_pacing(Duration::from_millis(1));
@@ -485,6 +490,10 @@ impl Controller for Bbr1 {
             self.conserves_packets = false;
             self.window = self.window.max(self.prior_window);
         }
+    }
+
+    fn burst_limit(&self) -> BurstLimit {
+        self.bursts
     }
 
     fn outputs(&self) -> Outputs {

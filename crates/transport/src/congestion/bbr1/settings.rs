@@ -45,6 +45,9 @@ pub struct Bbr1Settings {
     pub probe_rtt_duration: Duration,
     /// Variant: "draft" or "linux" (default "linux" in TCP with profile = "linux", else "draft").
     pub rules: Option<Bbr1Rules>,
+    /// Send whole bursts of 1 ms, as hosts with segmentation offload do (`tcp_tso_autosize` of Linux); otherwise half a burst at a time (default false).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub whole_bursts: bool,
 }
 
 impl Default for Bbr1Settings {
@@ -54,6 +57,7 @@ impl Default for Bbr1Settings {
             probe_rtt_interval: Duration::from_secs(10),
             probe_rtt_duration: Duration::from_millis(200),
             rules: None,
+            whole_bursts: false,
         }
     }
 }
