@@ -29,9 +29,9 @@ struct Sender {
 impl Sender {
     fn new(controller: Box<dyn Controller>) -> Self {
         let mut sender = Self {
-            pacer: Pacer::new(controller.burst_limit()),
             controller,
             estimator: Estimator::new(),
+            pacer: Pacer::new(),
             flight: VecDeque::with_capacity(2 * FLIGHT),
             now: Instant::from_nanos(1),
             packets: 0,
@@ -48,7 +48,10 @@ impl Sender {
 
     fn depart(&mut self) {
         if let Some(rate) = self.controller.pacing_rate() {
-            black_box(self.pacer.next_departure(self.now, rate, SEGMENT));
+            black_box(
+                self.pacer
+                    .next_departure(self.now, rate, self.controller.bursts(), SEGMENT),
+            );
         }
         let in_flight = self.in_flight() + SEGMENT;
         self.pacer.on_sent(self.now, SEGMENT);

@@ -120,9 +120,9 @@ impl Sender {
             Window::Auto => {
                 let controller = config.congestion().build(u64::from(segment_size));
                 let congestion = Congestion {
-                    pacer: Pacer::new(controller.burst_limit()),
                     controller,
                     estimator: Estimator::new(),
+                    pacer: Pacer::new(),
                     limited: false,
                 };
                 (None, Some(congestion))
@@ -421,7 +421,10 @@ impl Sender {
             return false;
         }
         if let Some(rate) = congestion.controller.pacing_rate()
-            && let Some(departure) = congestion.pacer.next_departure(now, rate, u64::from(length))
+            && let Some(departure) =
+                congestion
+                    .pacer
+                    .next_departure(now, rate, congestion.controller.bursts(), u64::from(length))
         {
             self.paced_until = Some(departure);
             congestion.limited = true;

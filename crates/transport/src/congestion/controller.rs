@@ -2,7 +2,7 @@
 
 use foundation::{Duration, Instant, Rate};
 
-use super::pacer::BurstLimit;
+use super::pacer::Bursts;
 use super::siblings::Siblings;
 
 /// Delivery-rate sample over the flight of one packet (draft-cheng-iccrg-delivery-rate-estimation-02, section 3.3).
@@ -178,9 +178,9 @@ pub trait Controller: std::fmt::Debug + Send {
     fn buffered_windows(&self) -> u64 {
         2
     }
-    /// Returns the longest burst of the pacer.
-    fn burst_limit(&self) -> BurstLimit {
-        BurstLimit::USUAL
+    /// Returns how paced packets leave, which does not change.
+    fn bursts(&self) -> Bursts {
+        Bursts::Usual
     }
     /// Returns whether [`on_sent`](Self::on_sent) may change the [outputs](Self::outputs), which are then read after each packet.
     fn changes_on_sent(&self) -> bool {

@@ -34,7 +34,7 @@ pub use delivery_rate::{Estimator, Snapshot};
 pub use hystart::HyStartKind;
 pub use lia::alpha as lia_alpha;
 pub use olia::Olia;
-pub use pacer::{BurstLimit, Pacer};
+pub use pacer::{Bursts, Pacer};
 pub use prague::RttScaling;
 pub use registry::{Registration, Registry};
 pub use rules::{Rules, StackRules};

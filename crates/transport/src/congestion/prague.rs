@@ -9,7 +9,7 @@
 use foundation::{Duration, Instant, Problem, Rate};
 
 use super::classic_queue::ClassicQueue;
-use super::pacer::BurstLimit;
+use super::pacer::Bursts;
 use super::settings::{ConnectionContext, ControllerSettings, MarkUse, check_initial_window};
 use super::{Acknowledgement, Controller, Loss, Outputs};
 
@@ -17,11 +17,6 @@ use super::{Acknowledgement, Controller, Loss, Outputs};
 const MIN_WINDOW: u64 = 2;
 /// Round-trip time from which on growth is never scaled (`MAX_SCALED_RTT`).
 const MAX_SCALED_RTT: Duration = Duration::from_millis(100);
-/// Longest burst: the queue of L4S marks packets that wait 1 ms (`prague_burst_shift`, 12).
-const BURST: BurstLimit = BurstLimit {
-    time: Duration::from_nanos(1_000_000_000 >> 12),
-    ..BurstLimit::USUAL
-};
 /// Bytes of the headers of IP and TCP, with timestamps.
 const HEADERS: u64 = 52;
 /// Round-trip times of the heuristic `scalable`: about 16 and 1.5 ms.
@@ -335,8 +330,9 @@ impl Controller for Prague {
         Some(self.ssthresh)
     }
 
-    fn burst_limit(&self) -> BurstLimit {
-        BURST
+    /// The queue of L4S marks packets that wait 1 ms.
+    fn bursts(&self) -> Bursts {
+        Bursts::Short
     }
 
     /// Paces at the exact window, or at the bytes in flight if that is more, in packets with headers per round trip, and at twice

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 
 use foundation::{Duration, Instant, Problem, Rate};
 
-use super::pacer::BurstLimit;
+use super::pacer::Bursts;
 use super::settings::{ConnectionContext, ControllerSettings, check_initial_window};
 use super::{Acknowledgement, Controller, Loss, Outputs};
 
@@ -167,7 +167,7 @@ impl Interval {
     fn utility(&self, settings: &VivaceSettings, segment: f64) -> f64 {
         let lost = self.lost as f64 / self.sent.max(1) as f64;
         let planned = Rate::from_bits_per_second((self.rate * 1e6) as u64);
-        let burst = planned.map_or(0, |rate| BurstLimit::USUAL.bytes(rate, segment as u64));
+        let burst = planned.map_or(0, |rate| Bursts::Usual.bytes(rate, segment as u64));
         let most = (self.sent + burst) as f64 * 8.0 / 1e6 / (self.end - self.start).as_secs_f64();
         settings.utility(self.rate.min(most), self.slope(), lost)
     }

@@ -75,9 +75,9 @@ impl Model {
         let controller = config.build(segment);
         Self {
             initial: controller.window(),
-            pacer: Pacer::new(controller.burst_limit()),
             controller,
             estimator: Estimator::new(),
+            pacer: Pacer::new(),
             segment,
             now: Instant::ZERO,
             flight: VecDeque::new(),
@@ -168,7 +168,9 @@ impl Model {
                 return;
             }
             if let Some(rate) = self.controller.pacing_rate()
-                && let Some(at) = self.pacer.next_departure(self.now, rate, self.segment)
+                && let Some(at) =
+                    self.pacer
+                        .next_departure(self.now, rate, self.controller.bursts(), self.segment)
             {
                 assert!(at > self.now);
                 // Pacing may delay packets beyond the end of the test.

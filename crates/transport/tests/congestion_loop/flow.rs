@@ -69,10 +69,10 @@ pub struct Flow {
 impl Flow {
     pub fn new(controller: Box<dyn Controller>, workload: Workload) -> Self {
         Self {
-            pacer: Pacer::new(controller.burst_limit()),
             controller,
             workload,
             estimator: Estimator::new(),
+            pacer: Pacer::new(),
             flight: VecDeque::new(),
             first: 0,
             in_flight: 0,
@@ -161,7 +161,9 @@ impl Flow {
             }));
         }
         if let Some(rate) = self.controller.pacing_rate()
-            && let Some(at) = self.pacer.next_departure(now, rate, SEGMENT)
+            && let Some(at) = self
+                .pacer
+                .next_departure(now, rate, self.controller.bursts(), SEGMENT)
         {
             self.limited = self.pacing_limits;
             return Err(Some(at));

@@ -41,7 +41,7 @@ use self::undo::Undo;
 use super::arithmetic::scale;
 use super::full_pipe::FullPipe;
 use super::round_filter::RoundFilter;
-use super::{Acknowledgement, BurstLimit, Controller, Loss, Outputs};
+use super::{Acknowledgement, Bursts, Controller, Loss, Outputs};
 
 /// Value of an unset bound.
 const UNBOUNDED: u64 = u64::MAX;
@@ -198,7 +198,7 @@ pub(super) struct Bbr {
     loss_in_round: bool,
     marked_in_round: bool,
     marks: MarkShare,
-    bursts: BurstLimit,
+    bursts: Bursts,
     loss_events: u32,
     bw_latest: u64,
     inflight_latest: u64,
@@ -261,9 +261,9 @@ impl Bbr {
             loss_in_round: false,
             marked_in_round: false,
             marks: MarkShare::new(settings.marks),
-            bursts: BurstLimit {
-                is_whole: settings.whole_bursts,
-                ..BurstLimit::USUAL
+            bursts: match settings.whole_bursts {
+                true => Bursts::Whole,
+                false => Bursts::Usual,
             },
             loss_events: 0,
             bw_latest: 0,
@@ -427,7 +427,7 @@ impl Controller for Bbr {
         self.undo_losses(now);
     }
 
-    fn burst_limit(&self) -> BurstLimit {
+    fn bursts(&self) -> Bursts {
         self.bursts
     }
 

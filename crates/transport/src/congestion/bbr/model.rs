@@ -4,7 +4,7 @@ use foundation::Rate;
 
 use super::{AGGREGATION_ROUNDS, AckSample, Bbr, Flight, MIN_WINDOW, State};
 use crate::congestion::arithmetic::bytes_in;
-use crate::congestion::{Acknowledgement, BurstLimit};
+use crate::congestion::{Acknowledgement, Bursts};
 
 impl Bbr {
     pub(super) fn max_bw(&self) -> u64 {
@@ -31,7 +31,7 @@ impl Bbr {
     /// Returns at least the bytes that senders and receivers need for packet trains (section 5.6.4.2).
     pub(super) fn with_quanta(&self, bytes: u64) -> u64 {
         let quantum = Rate::from_bits_per_second(self.pacing_rate)
-            .map_or(0, |rate| BurstLimit::USUAL.bytes(rate, self.segment));
+            .map_or(0, |rate| Bursts::Usual.bytes(rate, self.segment));
         let enough = bytes.max(quantum).max(self.min_window());
         if self.state == State::Up {
             enough.saturating_add(2 * self.segment)

@@ -19,7 +19,7 @@ use foundation::{Duration, Instant, Rate};
 use super::arithmetic::{bytes_in, scale};
 use super::full_pipe::FullPipe;
 use super::round_filter::RoundFilter;
-use super::{Acknowledgement, BurstLimit, Controller, Loss, Outputs};
+use super::{Acknowledgement, Bursts, Controller, Loss, Outputs};
 use aggregation::Aggregation;
 use policer::{Policer, Progress};
 use settings::Bbr1Rules;
@@ -99,7 +99,7 @@ struct Bbr1 {
     conserves_packets: bool,
     /// Rules of Linux.
     linux: Option<Linux>,
-    bursts: BurstLimit,
+    bursts: Bursts,
 }
 
 /// What only Linux's rules need.
@@ -144,9 +144,9 @@ impl Bbr1 {
             round_of_recovery: Instant::ZERO,
             conserves_packets: false,
             linux: (settings.rules == Some(Bbr1Rules::Linux)).then(Linux::default),
-            bursts: BurstLimit {
-                is_whole: settings.whole_bursts,
-                ..BurstLimit::USUAL
+            bursts: match settings.whole_bursts {
+                true => Bursts::Whole,
+                false => Bursts::Usual,
             },
         };
         // Initially the round-trip time is assumed to be 1 ms (section 4.2.1).
@@ -492,7 +492,7 @@ impl Controller for Bbr1 {
         }
     }
 
-    fn burst_limit(&self) -> BurstLimit {
+    fn bursts(&self) -> Bursts {
         self.bursts
     }
 

@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use foundation::{Duration, Instant, Rate};
 
-use crate::congestion::{Acknowledgement, Controller, Loss, Outputs, Siblings};
+use crate::congestion::{Acknowledgement, Bursts, Controller, Loss, Outputs, Siblings};
 
 /// A controller with its current outputs.
 #[derive(Debug)]
@@ -13,6 +13,7 @@ pub struct CachedController {
     /// Payload bytes of the controller's segments.
     segment: u32,
     changes_on_sent: bool,
+    bursts: Bursts,
     outputs: Outputs,
     /// The window in segments, at least one.
     packets: u64,
@@ -25,6 +26,7 @@ impl CachedController {
         Self {
             segment,
             changes_on_sent: controller.changes_on_sent(),
+            bursts: controller.bursts(),
             outputs,
             packets: (outputs.window / u64::from(segment)).max(1),
             controller,
@@ -65,6 +67,12 @@ impl CachedController {
     #[inline]
     pub const fn pacing_rate(&self) -> Option<Rate> {
         self.outputs.pacing_rate
+    }
+
+    /// Returns how paced packets leave.
+    #[inline]
+    pub const fn bursts(&self) -> Bursts {
+        self.bursts
     }
 
     /// Returns whether the controller is in slow start.

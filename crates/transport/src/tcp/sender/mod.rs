@@ -128,9 +128,9 @@ impl Sender {
         );
         let buffer = SendBuffer::new(&parameters, start.segment, controller.buffered_windows());
         Self {
-            pacer: Pacer::new(controller.burst_limit()),
             controller: CachedController::new(controller, start.segment),
             estimator: Estimator::new(),
+            pacer: Pacer::new(),
             scoreboard: Scoreboard::default(),
             buffer,
             una: 1,

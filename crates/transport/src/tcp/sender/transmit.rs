@@ -414,7 +414,9 @@ impl Sender {
         let Some(rate) = self.controller.pacing_rate() else {
             return false;
         };
-        self.burst.paced_until = self.pacer.next_departure(now, rate, u64::from(length));
+        self.burst.paced_until =
+            self.pacer
+                .next_departure(now, rate, self.controller.bursts(), u64::from(length));
         self.burst.paced_until.is_some()
     }
 
