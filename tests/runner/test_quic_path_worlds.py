@@ -77,7 +77,7 @@ def test_a_client_moves_as_in_simulation(to: str, links: tuple[dict[str, Any], .
     def completion(world: str, **keys: Any) -> float:
         found = means(tmp_path / str(len(keys)), world, *links, multipath=False, policy=None, **keys)
         assert found["flows_completed"] == 1
-        return found["fct_mean_s"]
+        return float(found["fct_mean_s"])
 
     keys = {"migrate": ["400ms", "800ms"], "migrate_to": to}
     stays, moves, simulated = completion("netns"), completion("netns", **keys), completion("sim", **keys)

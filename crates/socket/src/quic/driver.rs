@@ -238,15 +238,15 @@ impl<A: Application> End<A> {
 
     fn drive(&mut self, tick: &mut Tick<'_>) -> Result<(), Error> {
         let mut next_tick = Instant::ZERO;
-        let mut has_answered = false;
         loop {
             let has_arrivals = self.receive()?;
             let now = self.clock.now();
-            // Answers leave before timers act. The library panics if a late probe of the handshake comes between the last keys and the
-            // first packet with them.
-            let answers_first = has_arrivals && !has_answered;
-            has_answered = answers_first;
-            if !answers_first && self.connection.poll_timeout().is_some_and(|at| at <= now) {
+            if self.connection.poll_timeout().is_some_and(|at| at <= now) {
+                // Answers leave before timers act. The library panics if a late probe of the handshake comes between the last keys and
+                // the first packet with them.
+                if has_arrivals {
+                    self.transmit()?;
+                }
                 self.connection.handle_timeout(now);
             }
             self.handle_events(now)?;
