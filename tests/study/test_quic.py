@@ -36,6 +36,10 @@ def study(protocol: dict[str, Any], world: str = "sim") -> lf.Study:
         ({"kind": "tcp", "idle_timeout": "9s"}, 'idle_timeout: a key of kind "quic"; "tcp" has user_timeout'),
         ({"kind": "quic", "congestion": "quic-bbr3"}, "allowed of QUIC's own: quic-cubic, quic-reno"),
         ({"kind": "quic", "congestion": "prague"}, '"prague" counts marked bytes'),
+        (
+            {"kind": "quic", "congestion": {"kind": "bbr", "whole_bursts": True}},
+            "whole_bursts: has no effect over QUIC",
+        ),
         ({"kind": "quic", "max_datagram_size": "999B"}, 'out of range: "1200B" to "65507B"'),
     ],
 )

@@ -7,10 +7,13 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
-use transport::congestion::{CongestionConfig, MarkUse, Registry};
+use transport::congestion::{Bursts, CongestionConfig, MarkUse, Registry};
 
 /// Prefix of the library's controllers.
 const PREFIX: &str = "quic-";
+
+/// Payload bytes of a packet of a controller that is asked for its properties, on which they do not depend.
+const PROBE_SEGMENT: u64 = 1200;
 
 /// A controller of the QUIC library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -40,7 +43,7 @@ impl Default for ControllerChoice {
 }
 
 impl ControllerChoice {
-    /// Returns the keys that are out of range, and controllers that need the marks of each ACK, which QUIC's controller
+    /// Returns the keys that are out of range or have no effect, and controllers that need the marks of each ACK, which QUIC's controller
     /// interface does not carry.
     #[must_use]
     pub(crate) fn validate(&self) -> Vec<Problem> {
@@ -54,7 +57,12 @@ impl ControllerChoice {
             );
             return vec![Problem::new("", message)];
         }
-        own.validate()
+        let problems = own.validate();
+        if problems.is_empty() && own.build(PROBE_SEGMENT).bursts() == Bursts::Whole {
+            let message = "has no effect over QUIC, whose library has a pacer of its own: remove it";
+            return vec![Problem::new("whole_bursts", message)];
+        }
+        problems
     }
 }
 

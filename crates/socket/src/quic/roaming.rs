@@ -84,7 +84,7 @@ impl Known {
         let is_same_host = |(peer, _): &(Peer, SocketAddr)| peer.address.ip() == from.address.ip();
         let number = self.known.len();
         let host = self.known.iter().position(is_same_host).unwrap_or(number);
-        // The port tells hosts apart, too, so that names differ if the host's number wraps.
+        // Names differ by the port, also if the number of the host wraps.
         let name = client_address(host as u8, way, number as u16);
         self.known.push((from, name));
         Some(name)

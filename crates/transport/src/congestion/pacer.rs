@@ -2,7 +2,8 @@
 //!
 //! A leaky bucket: every packet fills it, the pacing rate drains it, and a packet may leave while it fits. The mean rate is exact
 //! with any timer resolution: a sender that wakes late finds half a burst more room, because it waits for half a burst only, or,
-//! if it sends whole bursts, because it has credit for the time (`tcp_update_skb_after_send` of Linux). An idle period gives no more.
+//! if it sends whole bursts, because it has credit for the time (`tcp_update_skb_after_send` of Linux). An idle period gives no more
+//! than that.
 
 use foundation::{Duration, Instant, Rate};
 
@@ -19,6 +20,12 @@ pub enum Bursts {
 }
 
 impl Bursts {
+    /// Returns the usual bursts, or whole ones.
+    #[must_use]
+    pub const fn usual(is_whole: bool) -> Self {
+        if is_whole { Self::Whole } else { Self::Usual }
+    }
+
     const fn time(self) -> Duration {
         match self {
             Self::Usual | Self::Whole => Duration::from_millis(1),

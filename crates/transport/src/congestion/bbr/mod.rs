@@ -261,10 +261,7 @@ impl Bbr {
             loss_in_round: false,
             marked_in_round: false,
             marks: MarkShare::new(settings.marks),
-            bursts: match settings.whole_bursts {
-                true => Bursts::Whole,
-                false => Bursts::Usual,
-            },
+            bursts: Bursts::usual(settings.whole_bursts),
             loss_events: 0,
             bw_latest: 0,
             inflight_latest: 0,

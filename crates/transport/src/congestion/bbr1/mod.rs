@@ -144,10 +144,7 @@ impl Bbr1 {
             round_of_recovery: Instant::ZERO,
             conserves_packets: false,
             linux: (settings.rules == Some(Bbr1Rules::Linux)).then(Linux::default),
-            bursts: match settings.whole_bursts {
-                true => Bursts::Whole,
-                false => Bursts::Usual,
-            },
+            bursts: Bursts::usual(settings.whole_bursts),
         };
         // Initially the round-trip time is assumed to be 1 ms (section 4.2.1).
         this.initialize_pacing(Duration::from_millis(1));
