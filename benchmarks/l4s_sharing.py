@@ -3,8 +3,9 @@
 `l4s_sharing.csv` has means and standard deviations of ten trials from the data of Sarpkaya, Srivastava,
 Fund and Panwar, "To adopt or not to adopt L4S-compatible congestion control?", PAM 2025
 (github.com/fatihsarpkaya/L4S-PAM2025): 100 Mbit/s, 10 ms, 60 s, buffers in BDP. As in their notebooks, a host
-delays the packets of both directions before the bottleneck; its jitter is an assumption. BBR sends whole
-bursts, as their kernels do. Prints each cell and the number of cells within 0.05 of the published share.
+delays the packets of both directions before the bottleneck; its jitter is an assumption. As their kernels
+do, BBR sends whole bursts, receivers compress ACKs of data above a gap, and Prague has the rules of 0.6.
+Prints each cell and the number of cells within 0.05 of the published share.
 
 Usage: python benchmarks/l4s_sharing.py [--repeats 3] [--jitter 0.05ms] [--only RIVAL/QUEUE] [--json]
 """
@@ -23,17 +24,19 @@ import longfat as lf
 PUBLISHED = Path(__file__).with_suffix(".csv")
 TOLERANCE = 0.05
 BDP_BYTES = 125_000
+LINUX: dict[str, Any] = {"kind": "tcp", "sack_compression": True}
+PRAGUE = {**LINUX, "congestion": {"kind": "prague", "rtt_transition": 500, "initial_alpha": 1.0}}
 RIVALS: dict[str, Any] = {
-    "cubic-ecn": {"kind": "tcp", "congestion": "cubic", "ecn": True},
-    "cubic": {"kind": "tcp", "congestion": "cubic", "ecn": False},
-    "bbr1": {"kind": "tcp", "congestion": {"kind": "bbr1", "whole_bursts": True}, "ecn": False},
+    "cubic-ecn": {**LINUX, "congestion": "cubic", "ecn": True},
+    "cubic": {**LINUX, "congestion": "cubic", "ecn": False},
+    "bbr1": {**LINUX, "congestion": {"kind": "bbr1", "whole_bursts": True}, "ecn": False},
     # Without low-latency ECN on the route, BBRv3 of google/bbr ignores marks.
     "bbr3-ecn": {
-        "kind": "tcp",
+        **LINUX,
         "congestion": {"kind": "bbr", "marks": "none", "whole_bursts": True},
         "ecn": True,
     },
-    "bbr3": {"kind": "tcp", "congestion": {"kind": "bbr", "whole_bursts": True}, "ecn": False},
+    "bbr3": {**LINUX, "congestion": {"kind": "bbr", "whole_bursts": True}, "ecn": False},
 }
 NEVER = {"target": "10s", "interval": "10s"}
 """A CoDel that never acts: only its threshold marks."""
@@ -78,7 +81,7 @@ def share(rival: str, queue: Any, repeats: int, jitter: str) -> float:
         "title": "Prague beside a classic flow",
         "repeats": repeats,
         "topology": network(queue, jitter),
-        "protocols": ["prague"],
+        "protocols": [{"name": "prague", **PRAGUE}],
         "workload": {**across, "duration": "60s", "start_jitter": "1s"},
         "traffic": [{"name": "rival", "protocol": RIVALS[rival], "workload": across}],
         "show": ["share"],

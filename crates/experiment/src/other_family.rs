@@ -23,7 +23,7 @@ const COUNTERPARTS: [(&str, &str); 7] = [
 ];
 
 /// What QUIC has instead of keys of TCP and Multipath TCP without a counterpart.
-const INSTEAD: [(&[&str], &str); 18] = [
+const INSTEAD: [(&[&str], &str); 19] = [
     (&["profile", "stack"], "always runs noq-proto"),
     (&["path"], "uses the first path, or several: multipath"),
     (
@@ -43,6 +43,7 @@ const INSTEAD: [(&[&str], &str); 18] = [
     (&["prr"], "sends when the window allows (RFC 9002, section 7)"),
     (&["undo"], "undoes spurious reductions if the controller can"),
     (&["sack", "dsack"], "always acknowledges ranges of packets"),
+    (&["sack_compression"], "acknowledges reordered packets at once, or by ack_every"),
     (&["timestamps"], "measures round trips by packet numbers"),
     (
         &["window_scaling", "receive_autotuning", "receive_overhead"],

@@ -637,6 +637,9 @@ class ProtocolTcpKeys(TypedDict, total=False):
     """Loss detection: rack-tlp, sack or newreno. Default: linux "rack-tlp", rfc and ns3 "sack"."""
     sack: bool
     """Offer selective acknowledgements (RFC 2018). Default: true."""
+    sack_compression: bool
+    """Delay ACKs of data above a gap as Linux does: after three, by 5 % of the round trip, at most 1 ms and
+    44 segments. It matters to controllers that act per ACK, such as prague. Default: false."""
     send_autotuning: bool
     """Grow the send buffer with the congestion window, up to send_buffer; otherwise all of it is available
     from the start. Default: linux true, else false."""
@@ -775,7 +778,7 @@ class ProtocolCongestionControlKeys(TypedDict, total=False):
     rtt_target: str
     """Round-trip time that the scaling refers to (default "25ms")."""
     rtt_transition: SupportsIndex
-    """Rounds in congestion avoidance before growth is scaled (default 4)."""
+    """Rounds in congestion avoidance before growth is scaled (default 4; Linux 0.6: 500)."""
     drain: Literal["equilibrium", "always", "off"]
     """Halve the window at twice the minimum queueing delay: "equilibrium" (minimum while alpha packets are
     queued), "always" (minimum at any time, as in Linux) or "off" (default "equilibrium")."""
@@ -880,6 +883,9 @@ class ProtocolMptcpKeys(TypedDict, total=False):
     to one minute. Default: no replacement, as with Linux's in-kernel path manager."""
     sack: bool
     """Offer selective acknowledgements (RFC 2018). Default: true."""
+    sack_compression: bool
+    """Delay ACKs of data above a gap as Linux does: after three, by 5 % of the round trip, at most 1 ms and
+    44 segments. It matters to controllers that act per ACK, such as prague. Default: false."""
     scheduler: str | ProtocolSchedulerKeys | HasSettings | type[Any]
     """Packet scheduler, which selects the subflow of each segment. Default: "min-rtt", ns3
     "round-robin"."""
@@ -1225,6 +1231,9 @@ class ProtocolKeys(TypedDict, total=False):
     """Loss detection: rack-tlp, sack or newreno. Default: linux "rack-tlp", rfc and ns3 "sack"."""
     sack: bool
     """Offer selective acknowledgements (RFC 2018). Default: true."""
+    sack_compression: bool
+    """Delay ACKs of data above a gap as Linux does: after three, by 5 % of the round trip, at most 1 ms and
+    44 segments. It matters to controllers that act per ACK, such as prague. Default: false."""
     send_autotuning: bool
     """Grow the send buffer with the congestion window, up to send_buffer; otherwise all of it is available
     from the start. Default: linux true, else false."""
@@ -1468,6 +1477,9 @@ class TrafficProtocolKeys(TypedDict, total=False):
     """Loss detection: rack-tlp, sack or newreno. Default: linux "rack-tlp", rfc and ns3 "sack"."""
     sack: bool
     """Offer selective acknowledgements (RFC 2018). Default: true."""
+    sack_compression: bool
+    """Delay ACKs of data above a gap as Linux does: after three, by 5 % of the round trip, at most 1 ms and
+    44 segments. It matters to controllers that act per ACK, such as prague. Default: false."""
     send_autotuning: bool
     """Grow the send buffer with the congestion window, up to send_buffer; otherwise all of it is available
     from the start. Default: linux true, else false."""

@@ -56,14 +56,22 @@ pub struct PragueSettings {
     pub initial_window: u64,
     /// Weight g of the last round in the average share of marked packets; above 0, at most 1 (default 0.0625).
     pub gain: f64,
+    /// Average share of marked packets before the first mark, from 0 to 1; with 0, the first mark halves the window instead (default 0; Linux 0.6: 1).
+    #[serde(skip_serializing_if = "is_zero")]
+    pub initial_alpha: f64,
     /// Scaling of the growth with short round-trip times: "none", "rate", "scalable" or "additive" (default "rate").
     pub rtt_scaling: RttScaling,
     /// Round-trip time that the scaling refers to (default "25ms").
     pub rtt_target: Duration,
-    /// Rounds in congestion avoidance before growth is scaled (default 4).
+    /// Rounds in congestion avoidance before growth is scaled (default 4; Linux 0.6: 500).
     pub rtt_transition: u64,
     /// Detect a classic queue by its delay and respond to its marks as Reno does (default false, as in Linux).
     pub classic_fallback: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(value: &f64) -> bool {
+    *value == 0.0
 }
 
 impl Default for PragueSettings {
@@ -71,6 +79,7 @@ impl Default for PragueSettings {
         Self {
             initial_window: 10,
             gain: 1.0 / 16.0,
+            initial_alpha: 0.0,
             rtt_scaling: RttScaling::Rate,
             rtt_target: Duration::from_millis(25),
             rtt_transition: 4,
@@ -81,10 +90,11 @@ impl Default for PragueSettings {
 
 impl ControllerSettings for PragueSettings {
     fn validate(&self) -> Vec<Problem> {
-        let (gain, target) = (self.gain, self.rtt_target);
+        let (gain, alpha, target) = (self.gain, self.initial_alpha, self.rtt_target);
         [
             check_initial_window(self.initial_window),
             Problem::range("gain", gain, gain > 0.0 && gain <= 1.0, "above 0, at most 1"),
+            Problem::range("initial_alpha", alpha, (0.0..=1.0).contains(&alpha), "0 to 1"),
             Problem::range("rtt_target", target, !target.is_zero(), "above 0"),
         ]
         .into_iter()
@@ -106,7 +116,7 @@ impl ControllerSettings for PragueSettings {
             window,
             exact: window as f64,
             ssthresh: u64::MAX,
-            alpha: 0.0,
+            alpha: self.initial_alpha,
             round_start: Instant::ZERO,
             rounds: 0,
             acknowledged: 0,
@@ -272,9 +282,11 @@ impl Controller for Prague {
         self.acknowledged += ack.bytes;
         self.marked += ack.marked_bytes;
         if ack.marked_bytes > 0 && !self.saw_mark {
-            // The average starts at 0, so the first mark has its own response.
             self.saw_mark = true;
-            self.exact /= 2.0;
+            if self.alpha == 0.0 {
+                // The average does not know the queue yet, so the first mark has its own response.
+                self.exact /= 2.0;
+            }
         }
         let is_limited = self.window_limited[0] || self.window_limited[1];
         let unmarked = ack.bytes.saturating_sub(ack.marked_bytes);
@@ -408,6 +420,20 @@ mod tests {
         let (prague, _) = after_slow_start(&PragueSettings::default());
         // Half of 16 packets, then growth by a packet for each 8 of the 15 that were not marked.
         assert!((8_000..=10_000).contains(&prague.window()), "{}", prague.window());
+    }
+
+    /// Linux 0.6 starts with an average of 1: the first mark halves the window, and so do the next ones, less and less.
+    #[test]
+    fn an_initial_average_replaces_the_halving() {
+        let settings = PragueSettings {
+            initial_alpha: 1.0,
+            ..PragueSettings::default()
+        };
+        let (prague, _) = after_slow_start(&settings);
+        assert!((8_000..=10_000).contains(&prague.window()), "{}", prague.window());
+        let alpha = metric(&*prague, "alpha");
+        // One of the 21 packets in the round was marked.
+        assert!((alpha - (15.0 + 1.0 / 21.0) / 16.0).abs() < 1e-12, "{alpha}");
     }
 
     #[test]

@@ -118,6 +118,9 @@ omit_unset! {
         pub ack_every: Option<u16>,
         /// Acknowledge the first segments of a connection at once. Default: linux true, else false.
         pub quick_acks: Option<bool>,
+        /// Delay ACKs of data above a gap as Linux does: after three, by 5 % of the round trip, at most 1 ms and 44 segments. It matters to controllers that act per ACK, such as prague. Default: false.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        pub sack_compression: bool,
         /// Delay a small segment while another is unacknowledged (Nagle's algorithm). Default: true, ns3 false.
         pub nagle: Option<bool>,
         /// Memory for unacknowledged and unsent data, overhead included. Default: linux "4MiB" (tcp_wmem), rfc "1MiB", ns3 "128KiB".

@@ -37,8 +37,9 @@ pub struct Parameters {
     pub(super) delayed_ack: Duration,
     /// Whether the ACK delay adapts to the gaps between segments.
     pub(super) adaptive_delay: bool,
-    pub(super) ack_every: u32,
+    pub(super) ack_every: u16,
     pub(super) quick_acks: bool,
+    pub(super) sack_compression: bool,
     pub(super) nagle: bool,
     /// Bytes of memory of the send and receive buffers, and per segment in addition to its payload.
     pub(super) send_buffer: u64,
@@ -209,8 +210,9 @@ impl TcpConfig {
             initial_rto: ms(self.initial_rto, 1000),
             delayed_ack: ms(self.delayed_ack, by_profile(40, 200, 200)),
             adaptive_delay: linux && self.delayed_ack.is_none(),
-            ack_every: u32::from(self.ack_every.unwrap_or(2)),
+            ack_every: self.ack_every.unwrap_or(2),
             quick_acks: self.quick_acks.unwrap_or(linux),
+            sack_compression: self.sack_compression,
             nagle: self.nagle.unwrap_or(!ns3),
             send_buffer: bytes(self.send_buffer, by_profile(4 << 20, 1 << 20, 128 << 10)),
             receive_buffer,

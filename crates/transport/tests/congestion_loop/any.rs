@@ -314,6 +314,7 @@ const CONFIGS: &[&str] = &[
     r#"{"kind": "dctcp", "gain": 1, "initial_alpha": 0, "initial_window": 1}"#,
     r#"{"kind": "prague", "rtt_transition": 0, "rtt_target": "1ms", "classic_fallback": true, "initial_window": 1}"#,
     r#"{"kind": "prague", "rtt_scaling": "additive", "gain": 1}"#,
+    r#"{"kind": "prague", "initial_alpha": 1, "rtt_transition": 500}"#,
     r#"{"kind": "prague", "rtt_scaling": "scalable", "rtt_transition": 1}"#,
     r#"{"kind": "bbr", "marks": "share"}"#,
     r#"{"kind": "olia", "rules": "linux", "initial_window": 1}"#,

@@ -294,6 +294,43 @@ fn acks_of_gaps_and_filled_gaps_are_immediate() {
     );
 }
 
+/// Linux's `__tcp_ack_snd_check`: after three segments above a gap, an ACK waits for 5 % of the round trip, at most 1 ms, or for 44
+/// segments.
+#[test]
+fn sack_compression_delays_acks_above_a_gap() {
+    let config = TcpConfig {
+        sack_compression: true,
+        // No first segments that are acknowledged at once.
+        quick_acks: Some(false),
+        ..linux()
+    };
+    let mut rig = Rig::server(&config, true);
+    let segment = |index: u32| Peer::ack(1).from(1 + index * 1000).data(1000);
+    let mut sent = |range: std::ops::RangeInclusive<u32>, rig: &mut Rig| -> Vec<usize> {
+        range.map(|index| rig.exchange(segment(index)).len()).collect()
+    };
+    // Segment 0 is lost. Three ACKs leave at once, the next one after 1 ms (the round trip is 100 ms), for four segments.
+    assert_eq!(sent(1..=7, &mut rig), [1, 1, 1, 0, 0, 0, 0]);
+    let late = rig.run(2);
+    assert_eq!(late.len(), 1);
+    assert_eq!((late[0].0, late[0].1.sack()), (1, vec![(1001, 8001)]));
+    // The 45th segment sends the ACK.
+    let mut many = sent(8..=52, &mut rig);
+    assert_eq!(many.pop(), Some(1));
+    assert!(many.iter().all(|&count| count == 0), "{many:?}");
+    // Data that moves the next expected position, or fills the gap, is acknowledged at once, and so are the three after it.
+    assert_eq!(sent(54..=54, &mut rig), [0]);
+    assert_eq!(sent(0..=0, &mut rig), [1], "53 is still missing");
+    assert_eq!(sent(55..=58, &mut rig), [1, 1, 0, 0]);
+    assert_eq!(sent(53..=53, &mut rig), [1], "no gap is left");
+    // A compressed ACK does not count as a delayed one: the delay of in-order data is still 40 ms.
+    assert_eq!(sent(59..=59, &mut rig), [0]);
+    let delayed = rig.run(100);
+    assert_eq!((delayed.len(), delayed[0].0), (1, 40));
+    // The first three above a new gap are acknowledged at once.
+    assert_eq!(sent(61..=64, &mut rig), [1, 1, 1, 0]);
+}
+
 #[test]
 fn unread_data_closes_the_window_and_a_read_opens_it() {
     let config = TcpConfig {

@@ -319,7 +319,6 @@ impl Connection {
             self.become_closed();
             return;
         }
-        let rto = self.sender.rtt().timeout();
         let echo = self
             .timestamps
             .then_some(segment.options.timestamps)
@@ -329,7 +328,8 @@ impl Connection {
                 value: t.echo,
                 clock: self.sender.clock(now),
             });
-        let arrival = self.receiver.on_data(now, start, segment.length, fin, rto, echo);
+        let rtt = self.sender.rtt();
+        let arrival = self.receiver.on_data(now, start, segment.length, fin, rtt, echo);
         self.took_payload = segment.length > 0;
         if arrival.duplicate {
             self.statistics.duplicates_received += u64::from(segment.length > 0);

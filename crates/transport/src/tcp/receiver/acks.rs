@@ -1,4 +1,5 @@
-//! Scheduling of ACKs: immediate or delayed (RFC 1122 section 4.2.3.2, RFC 5681 section 4.2).
+//! Scheduling of ACKs: immediate or delayed (RFC 1122 section 4.2.3.2, RFC 5681 section 4.2), or compressed while there is a
+//! gap (Linux).
 
 use foundation::{Duration, Instant};
 
@@ -7,7 +8,15 @@ use crate::tcp::parameters::Parameters;
 /// Maximum adaptive delay of Linux (RFC 9293, section 3.8.6.3, allows half a second).
 const MAX_DELAY: Duration = Duration::from_millis(200);
 /// Maximum number of first segments that Linux acknowledges at once.
-const MAX_QUICK: u32 = 16;
+const MAX_QUICK: u16 = 16;
+/// Segments above a gap that Linux acknowledges at once, so that the sender's fast retransmission is not late
+/// (`TCP_FASTRETRANS_THRESH`).
+const UNCOMPRESSED: u8 = 3;
+/// Most segments above a gap that one ACK of Linux waits for (`tcp_comp_sack_nr`).
+const MAX_COMPRESSED: u8 = 44;
+/// Longest wait of such an ACK (`tcp_comp_sack_delay_ns`), which otherwise waits a twentieth of the round trip.
+const MAX_COMPRESSION: Duration = Duration::from_millis(1);
+const ROUND_TRIP_PARTS: u64 = 20;
 
 /// Decides when ACKs are due.
 #[derive(Debug)]
@@ -18,12 +27,18 @@ pub struct AckScheduler {
     at: Instant,
     base: Duration,
     adaptive: bool,
-    every: u64,
+    every: u16,
     quick_acks: bool,
     /// Current delay: between half and five times `base` if adaptive.
     delay: Duration,
     /// Segments still to be acknowledged at once.
-    quick: u32,
+    quick: u16,
+    /// Whether ACKs of segments above a gap are compressed.
+    compresses: bool,
+    /// Segments above a gap since the next expected position moved, up to [`UNCOMPRESSED`].
+    uncompressed: u8,
+    /// Segments above a gap that wait for their ACK.
+    compressed: u8,
     /// Data flows both ways, so that data segments carry the ACKs.
     interactive: bool,
     received_at: Option<Instant>,
@@ -36,10 +51,13 @@ impl AckScheduler {
             at: Instant::MAX,
             base: parameters.delayed_ack,
             adaptive: parameters.adaptive_delay,
-            every: u64::from(parameters.ack_every),
+            every: parameters.ack_every,
             quick_acks: parameters.quick_acks,
             delay: parameters.delayed_ack,
             quick: 0,
+            compresses: parameters.sack_compression,
+            uncompressed: 0,
+            compressed: 0,
             interactive: false,
             received_at: None,
         }
@@ -51,7 +69,7 @@ impl AckScheduler {
         if (delay, parameters.adaptive_delay) != (self.base, self.adaptive) {
             (self.base, self.adaptive, self.delay) = (delay, parameters.adaptive_delay, delay);
         }
-        self.every = u64::from(parameters.ack_every);
+        self.every = parameters.ack_every;
     }
 
     /// Adapts the delay to the gap before an arriving data segment, so that it covers the next gap.
@@ -92,7 +110,7 @@ impl AckScheduler {
             let half = window / (2 * u64::from(segment.max(1)));
             self.quick = self
                 .quick
-                .max(u32::try_from(half).unwrap_or(MAX_QUICK).clamp(2, MAX_QUICK));
+                .max(u16::try_from(half).unwrap_or(MAX_QUICK).clamp(2, MAX_QUICK));
         }
     }
 
@@ -147,12 +165,33 @@ impl AckScheduler {
     pub fn schedule(&mut self, now: Instant, waiting: u64, segment: u32) {
         let quick = self.quick > 0 && !self.interactive;
         // RFC 5681, section 4.2: at least one ACK for every second full segment.
-        if self.base.is_zero() || quick || waiting > (self.every - 1) * u64::from(segment) {
+        if self.base.is_zero() || quick || waiting > u64::from(self.every - 1) * u64::from(segment) {
             self.due = true;
             return;
         }
         let most = if self.adaptive { MAX_DELAY } else { Duration::MAX };
         self.at = self.at.min(now + self.delay.min(most));
+    }
+
+    /// Schedules the ACK of a segment above a gap; `moved`: the next expected position moved since the last one.
+    ///
+    /// RFC 5681, section 4.2, asks for an ACK at once. Linux sends so the first three; then an ACK waits for a twentieth of the
+    /// round trip, at most 1 ms, or for 44 segments (`__tcp_ack_snd_check`).
+    pub fn schedule_above_gap(&mut self, now: Instant, moved: bool, round_trip: Duration) {
+        if moved {
+            self.uncompressed = 0;
+        }
+        let quick = self.quick > 0 && !self.interactive;
+        if !self.compresses || quick || self.uncompressed < UNCOMPRESSED || self.compressed == MAX_COMPRESSED
+        {
+            self.uncompressed = (self.uncompressed + 1).min(UNCOMPRESSED);
+            self.due = true;
+            return;
+        }
+        self.compressed += 1;
+        self.at = self
+            .at
+            .min(now + (round_trip / ROUND_TRIP_PARTS).min(MAX_COMPRESSION));
     }
 
     /// Returns when a delayed ACK is due.
@@ -165,6 +204,7 @@ impl AckScheduler {
     pub const fn cancel(&mut self) {
         self.due = false;
         self.at = Instant::MAX;
+        self.compressed = 0;
     }
 
     /// Makes a delayed ACK due if its time has come.
@@ -173,7 +213,7 @@ impl AckScheduler {
             return;
         }
         self.due = true;
-        if self.adaptive {
+        if self.adaptive && self.compressed == 0 {
             if self.interactive {
                 self.interactive = false;
                 self.delay = self.base;
@@ -197,11 +237,10 @@ impl AckScheduler {
     /// Records a sent ACK of `bytes` in segments of `segment` bytes. `data`: the segment carried data.
     #[inline]
     pub fn on_ack_sent(&mut self, now: Instant, data: bool, bytes: u64, segment: u32) {
-        self.due = false;
-        self.at = Instant::MAX;
+        self.cancel();
         if self.quick > 0 {
             let packets = bytes.div_ceil(u64::from(segment.max(1)));
-            let packets = u32::try_from(packets).unwrap_or(u32::MAX);
+            let packets = u16::try_from(packets).unwrap_or(u16::MAX);
             self.quick = self.quick.saturating_sub(packets);
         }
         // Data soon after received data: the exchange is interactive.

@@ -13,6 +13,7 @@ use self::acks::AckScheduler;
 use self::reassembly::Reassembly;
 use self::window::Window;
 use super::parameters::Parameters;
+use crate::rtt::RttEstimator;
 
 /// Effects of a data segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -177,13 +178,13 @@ impl Receiver {
         start: u64,
         length: u32,
         fin: bool,
-        rto: Duration,
+        rtt: &RttEstimator,
         echo: Option<TimestampEcho>,
     ) -> Arrival {
         if length > 0 {
             self.measure(now, length, echo);
             let window = self.window.size(self.next());
-            self.acks.on_data(now, rto, window, self.segment);
+            self.acks.on_data(now, rtt.timeout(), window, self.segment);
         }
         let end = start + u64::from(length);
         let is_next = start == self.next() && length > 0 && !fin && end <= self.window.edge().min(self.fin);
@@ -196,7 +197,7 @@ impl Receiver {
                 ..Arrival::default()
             };
         }
-        self.reassemble(now, start, length, fin)
+        self.reassemble(now, start, length, fin, rtt)
     }
 
     /// Raises the limit of the window for new data.
@@ -208,7 +209,14 @@ impl Receiver {
     }
 
     /// Processes a segment that may overlap gaps, earlier data or the end of the window, or carries the FIN.
-    fn reassemble(&mut self, now: Instant, start: u64, length: u32, fin: bool) -> Arrival {
+    fn reassemble(
+        &mut self,
+        now: Instant,
+        start: u64,
+        length: u32,
+        fin: bool,
+        rtt: &RttEstimator,
+    ) -> Arrival {
         let before = self.next();
         let whole = start + u64::from(length) + u64::from(fin);
         let end = self.accepted_end(start, whole, fin);
@@ -235,7 +243,14 @@ impl Receiver {
             self.open_window(length);
         }
         // RFC 5681, section 4.2: acknowledge duplicates, out-of-order data and data that fills a gap at once.
-        if arrival.duplicate || had_gap || self.reassembly.has_gap() {
+        let has_gap = self.reassembly.has_gap();
+        if has_gap && !arrival.duplicate {
+            let smoothed = rtt.has_sample().then(|| rtt.smoothed());
+            let round_trip = self.round_trip().into_iter().chain(smoothed).min();
+            let moved = next > before || !had_gap;
+            self.acks
+                .schedule_above_gap(now, moved, round_trip.unwrap_or_default());
+        } else if arrival.duplicate || had_gap {
             self.acks.demand();
         } else if !arrival.finished {
             let waiting = next - self.acknowledged;

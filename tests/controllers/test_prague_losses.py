@@ -1,0 +1,28 @@
+"""Prague after a loss: its window falls by a packet per ACK, so the ACKs of the receiver decide how far the queue drains."""
+
+from __future__ import annotations
+
+import pytest
+
+import longfat as lf
+
+PATH = lf.Path(rate="100Mbit/s", delay="5ms", queue="500000B")
+
+
+def _after_losses(*, sack_compression: bool) -> tuple[float, float]:
+    """Returns the lowest RTT in ms and the least packets in flight after slow start."""
+    protocol = lf.Tcp("prague", sack_compression=sack_compression)
+    samples = lf.trace(protocol, PATH, duration="12s", interval="2ms").samples
+    later = samples.filter(samples["time"] > 5)
+    return later["rtt_s"].min() * 1e3, later["in_flight_bytes"].min() / 1448
+
+
+def test_compressed_acks_keep_more_in_flight() -> None:
+    """docs/l4s.md: a rival's minimum RTT follows the lowest queue, which is emptier with one ACK per packet."""
+    rtt, in_flight = _after_losses(sack_compression=False)
+    compressed_rtt, compressed_in_flight = _after_losses(sack_compression=True)
+    # Half of the window at the loss is 208 packets.
+    assert rtt == pytest.approx(12.8, abs=1)
+    assert in_flight == pytest.approx(105, abs=10)
+    assert compressed_rtt == pytest.approx(20.1, abs=1)
+    assert compressed_in_flight == pytest.approx(165, abs=10)
