@@ -1,4 +1,4 @@
-"""Prague after a loss: its window falls by a packet per ACK, so the ACKs of the receiver decide how far the queue drains."""
+"""Prague after a loss: its window falls by a packet per ACK, so the receiver decides how far the queue drains."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _after_losses(*, sack_compression: bool) -> tuple[float, float]:
 
 
 def test_compressed_acks_keep_more_in_flight() -> None:
-    """docs/l4s.md: a rival's minimum RTT follows the lowest queue, which is emptier with one ACK per packet."""
+    """docs/l4s.md: a rival's minimum RTT follows the shortest queue, which is emptier with an ACK per packet."""
     rtt, in_flight = _after_losses(sack_compression=False)
     compressed_rtt, compressed_in_flight = _after_losses(sack_compression=True)
     # Half of the window at the loss is 208 packets.

@@ -43,7 +43,10 @@ const INSTEAD: [(&[&str], &str); 19] = [
     (&["prr"], "sends when the window allows (RFC 9002, section 7)"),
     (&["undo"], "undoes spurious reductions if the controller can"),
     (&["sack", "dsack"], "always acknowledges ranges of packets"),
-    (&["sack_compression"], "acknowledges reordered packets at once, or by ack_every"),
+    (
+        &["sack_compression"],
+        "acknowledges reordered packets at once, or by ack_every",
+    ),
     (&["timestamps"], "measures round trips by packet numbers"),
     (
         &["window_scaling", "receive_autotuning", "receive_overhead"],

@@ -306,7 +306,7 @@ fn sack_compression_delays_acks_above_a_gap() {
     };
     let mut rig = Rig::server(&config, true);
     let segment = |index: u32| Peer::ack(1).from(1 + index * 1000).data(1000);
-    let mut sent = |range: std::ops::RangeInclusive<u32>, rig: &mut Rig| -> Vec<usize> {
+    let sent = |range: std::ops::RangeInclusive<u32>, rig: &mut Rig| -> Vec<usize> {
         range.map(|index| rig.exchange(segment(index)).len()).collect()
     };
     // Segment 0 is lost. Three ACKs leave at once, the next one after 1 ms (the round trip is 100 ms), for four segments.
