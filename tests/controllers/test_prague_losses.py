@@ -1,6 +1,8 @@
-"""Prague after a loss: its window falls by a packet per ACK, so the receiver decides how far the queue drains."""
+"""Prague after a loss: its window falls by a packet per ACK, so the ACKs decide how far a queue drains."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 
@@ -12,13 +14,13 @@ PATH = lf.Path(rate="100Mbit/s", delay="5ms", queue="500000B")
 def _after_losses(*, sack_compression: bool) -> tuple[float, float]:
     """Returns the lowest RTT in ms and the least packets in flight after slow start."""
     protocol = lf.Tcp("prague", sack_compression=sack_compression)
-    samples = lf.trace(protocol, PATH, duration="12s", interval="2ms").samples
+    samples: Any = lf.trace(protocol, PATH, duration="12s", interval="2ms").samples
     later = samples.filter(samples["time"] > 5)
-    return later["rtt_s"].min() * 1e3, later["in_flight_bytes"].min() / 1448
+    return float(later["rtt_s"].min()) * 1e3, float(later["in_flight_bytes"].min()) / 1448
 
 
 def test_compressed_acks_keep_more_in_flight() -> None:
-    """docs/l4s.md: a rival's minimum RTT follows the shortest queue, which is emptier with an ACK per packet."""
+    """docs/l4s.md: a rival's minimum RTT follows the shortest queue, which an ACK per packet empties more."""
     rtt, in_flight = _after_losses(sack_compression=False)
     compressed_rtt, compressed_in_flight = _after_losses(sack_compression=True)
     # Half of the window at the loss is 208 packets.
