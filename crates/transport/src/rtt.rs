@@ -267,6 +267,29 @@ mod tests {
         assert_eq!(rtt.variation().as_micros(), expected.as_micros());
     }
 
+    /// `tcp_rtt_estimator` of Linux: the mean deviation falls by the whole difference, and the margin only at the end of a round trip.
+    #[test]
+    fn linux_rule_follows_small_deviations_at_once() {
+        let mut rtt = RttEstimator::with(Rule::VarianceFloor, MS(20), MS(1000), MS(120_000));
+        rtt.sample(Instant::ZERO, MS(100));
+        assert_eq!(rtt.variation(), MS(50));
+        // 10 ms from the mean of 100 ms: four times the deviation falls by 50 - 10 ms to 160 ms.
+        rtt.sample(Instant::ZERO, MS(110));
+        assert_eq!(rtt.variation(), MS(40));
+        for _ in 0..100 {
+            rtt.sample(Instant::ZERO, MS(110));
+        }
+        assert!(rtt.variation() < MS(1), "{}", rtt.variation());
+        assert_eq!(rtt.timeout() - rtt.smoothed(), MS(200), "no round trip ended");
+        rtt.sample_in_round(Instant::ZERO, MS(110), true);
+        rtt.sample_in_round(Instant::ZERO, MS(110), true);
+        assert_eq!(
+            rtt.timeout() - rtt.smoothed(),
+            MS(155),
+            "a quarter of the difference from 20 ms"
+        );
+    }
+
     #[test]
     fn another_floor_applies_to_the_samples_so_far() {
         let rfc = RttEstimator::new(MS(200));
