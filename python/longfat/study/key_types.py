@@ -778,7 +778,7 @@ class ProtocolCongestionControlKeys(TypedDict, total=False):
     rtt_target: str
     """Round-trip time that the scaling refers to (default "25ms")."""
     rtt_transition: SupportsIndex
-    """Rounds in congestion avoidance before growth is scaled (default 4; Linux 0.6: 500)."""
+    """Rounds in congestion avoidance before growth is scaled (default 4; version 0.6 of Linux: 500)."""
     drain: Literal["equilibrium", "always", "off"]
     """Halve the window at twice the minimum queueing delay: "equilibrium" (minimum while alpha packets are
     queued), "always" (minimum at any time, as in Linux) or "off" (default "equilibrium")."""

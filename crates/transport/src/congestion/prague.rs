@@ -56,14 +56,14 @@ pub struct PragueSettings {
     pub initial_window: u64,
     /// Weight g of the last round in the average share of marked packets; above 0, at most 1 (default 0.0625).
     pub gain: f64,
-    /// Average share of marked packets before the first mark, from 0 to 1; with 0, the first mark halves the window instead (default 0; Linux 0.6: 1).
+    /// Average share of marked packets before the first mark, from 0 to 1; with 0, the first mark halves the window instead (default 0; version 0.6 of Linux: 1).
     #[serde(skip_serializing_if = "is_zero")]
     pub initial_alpha: f64,
     /// Scaling of the growth with short round-trip times: "none", "rate", "scalable" or "additive" (default "rate").
     pub rtt_scaling: RttScaling,
     /// Round-trip time that the scaling refers to (default "25ms").
     pub rtt_target: Duration,
-    /// Rounds in congestion avoidance before growth is scaled (default 4; Linux 0.6: 500).
+    /// Rounds in congestion avoidance before growth is scaled (default 4; version 0.6 of Linux: 500).
     pub rtt_transition: u64,
     /// Detect a classic queue by its delay and respond to its marks as Reno does (default false, as in Linux).
     pub classic_fallback: bool,
@@ -422,7 +422,7 @@ mod tests {
         assert!((8_000..=10_000).contains(&prague.window()), "{}", prague.window());
     }
 
-    /// Linux 0.6 starts with an average of 1: the first mark halves the window, and so do the next ones, less and less.
+    /// Version 0.6 of Linux starts with an average of 1: the first mark halves the window, and so do the next ones, less and less.
     #[test]
     fn an_initial_average_replaces_the_halving() {
         let settings = PragueSettings {

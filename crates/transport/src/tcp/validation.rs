@@ -85,6 +85,9 @@ impl TcpConfig {
         if self.recovery == Some(Recovery::Sack) && self.sack == Some(false) {
             problems.push(Problem::new("recovery", "\"sack\" needs sack = true"));
         }
+        if self.sack_compression && self.sack == Some(false) {
+            problems.push(Problem::new("sack_compression", "it needs sack = true"));
+        }
         if self.tail_loss_probe == Some(true) && parameters.recovery != Recovery::RackTlp {
             problems.push(Problem::new(
                 "tail_loss_probe",
@@ -187,6 +190,10 @@ mod tests {
             (
                 r#"{"kind": "tcp", "recovery": "sack", "sack": false}"#,
                 "recovery: \"sack\" needs sack = true",
+            ),
+            (
+                r#"{"kind": "tcp", "sack_compression": true, "sack": false}"#,
+                "sack_compression: it needs sack = true",
             ),
             (
                 r#"{"kind": "tcp", "fast_open": true, "ttcp": true}"#,

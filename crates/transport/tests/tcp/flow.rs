@@ -329,6 +329,9 @@ fn sack_compression_delays_acks_above_a_gap() {
     assert_eq!((delayed.len(), delayed[0].0), (1, 40));
     // The first three above a new gap are acknowledged at once.
     assert_eq!(sent(61..=64, &mut rig), [1, 1, 1, 0]);
+    // A peer without SACK counts duplicate ACKs.
+    let mut rig = Rig::server(&config, false);
+    assert_eq!(sent(1..=7, &mut rig), [1; 7]);
 }
 
 #[test]

@@ -279,6 +279,7 @@ impl Connection {
             }
         }
         self.receiver.set_scale(self.scale);
+        self.receiver.acks.set_sack(self.sack);
         self.negotiate_ecn(now, syn);
         if let Some(handshake) = &mut self.handshake {
             handshake.scaled = options.window_scale.is_some();

@@ -173,6 +173,11 @@ impl AckScheduler {
         self.at = self.at.min(now + self.delay.min(most));
     }
 
+    /// Sets whether ACKs carry SACK blocks. Without them a sender counts duplicate ACKs, which are not compressed.
+    pub const fn set_sack(&mut self, sack: bool) {
+        self.compresses &= sack;
+    }
+
     /// Schedules the ACK of a segment above a gap; `moved`: the next expected position moved since the last one.
     ///
     /// RFC 5681, section 4.2, asks for an ACK at once. Linux sends so the first three; then an ACK waits for a twentieth of the
