@@ -79,6 +79,8 @@ pub struct World<W: WorldObserver = ()> {
 }
 
 const GONE: u32 = u32::MAX;
+/// Flows whose ends stay in the processor's caches, so that prefetching them would only take instructions.
+const CACHED_FLOWS: usize = 256;
 /// Steps between two checks for cancellation.
 const STEPS_PER_CHECK: u32 = 4096;
 
@@ -264,6 +266,9 @@ impl<W: WorldObserver> World<W> {
     /// Loads the end that probably acts next into the processor's cache, while another one acts.
     #[inline]
     fn prefetch(&self) {
+        if self.flows.len() <= CACHED_FLOWS {
+            return;
+        }
         if let Some(parcel) = self.network.expected()
             && let Some(Some(flow)) = self.flows.get(self.places[parcel.flow as usize] as usize)
         {

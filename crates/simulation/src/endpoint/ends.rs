@@ -54,6 +54,10 @@ pub(crate) fn ends(
     ]
 }
 
+#[cfg_attr(
+    not(feature = "quic"),
+    expect(unused_variables, reason = "only QUIC chooses among the ways of a pair")
+)]
 fn machines(group: &mut Group, pair: &Pair, size: Option<u64>) -> (Machine, Machine) {
     let records_rtt = group.records_rtt;
     match &group.protocol {

@@ -30,6 +30,7 @@ pub(super) struct Mappings {
 
 impl Mappings {
     /// Appends a range at the end of the subflow's stream.
+    #[inline]
     pub fn append(&mut self, offset: u64, data: u64, length: u64) {
         if let Some(last) = self.runs.back_mut()
             && !last.reinjected
@@ -93,6 +94,7 @@ impl Mappings {
     }
 
     /// Returns the data position of the byte at `offset`, and the number of contiguous bytes from there.
+    #[inline]
     pub fn find(&self, offset: u64) -> Option<(u64, u64)> {
         let at = self.place(offset);
         let run = self.runs.get(at).filter(|run| run.offset <= offset)?;

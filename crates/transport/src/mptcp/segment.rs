@@ -144,6 +144,7 @@ pub enum MptcpOption {
 impl MptcpOption {
     /// Returns the encoded length in bytes, padded to 32-bit words. DSS numbers take four bytes, which are unambiguous for
     /// windows below 2^30 bytes (section 3.3.1).
+    #[inline]
     #[must_use]
     pub const fn encoded_length(&self) -> u32 {
         match self {
@@ -216,6 +217,7 @@ pub enum Signal {
 
 impl Signal {
     /// Returns the encoded length in bytes, padded to 32-bit words.
+    #[inline]
     #[must_use]
     pub const fn encoded_length(&self) -> u32 {
         match *self {
@@ -282,6 +284,7 @@ impl Segment {
     }
 
     /// Returns the bytes of the TCP header: 20 plus the padded options.
+    #[inline]
     #[must_use]
     pub fn header_length(&self) -> u32 {
         self.tcp.header_length() + self.option.encoded_length() + self.signal.encoded_length()

@@ -82,6 +82,7 @@ impl DataSender {
     }
 
     /// Processes a DATA_ACK. Returns the newly acknowledged bytes, and whether the position advanced.
+    #[inline]
     pub fn on_data_ack(&mut self, position: u64, window: u64) -> (u64, bool) {
         // A position beyond the sent data is invalid.
         if position > self.next + u64::from(self.has_sent_all()) {

@@ -22,6 +22,7 @@ pub(super) struct SentData {
 
 impl SentData {
     /// Appends a range at the end of the subflow's stream.
+    #[inline]
     pub fn append(&mut self, offset: u64, data: u64, length: u64) {
         let before = self.mappings.runs.len();
         self.mappings.append(offset, data, length);
@@ -41,6 +42,7 @@ impl SentData {
 
     /// Returns the data position of the byte at `offset` of the stream, and the number of contiguous bytes from
     /// there.
+    #[inline]
     pub fn find(&self, offset: u64) -> Option<(u64, u64)> {
         self.mappings.find(offset)
     }
@@ -78,6 +80,7 @@ impl SentData {
     }
 
     /// Removes everything below `offset` of the stream.
+    #[inline]
     pub fn release(&mut self, offset: u64) {
         let before = self.mappings.runs.len();
         self.mappings.release(offset);

@@ -155,6 +155,7 @@ impl Segment {
     }
 
     /// Returns the bytes of the TCP header: 20 and the padded options.
+    #[inline]
     #[must_use]
     pub fn header_length(&self) -> u32 {
         20 + self.options.encoded_length()

@@ -95,6 +95,7 @@ impl Failure {
 impl Connection {
     /// Handles the mapping of a segment with payload as far as checksums and infinite mappings require. Returns whether it may be
     /// used.
+    #[inline]
     pub(super) fn checks_mapping(
         &mut self,
         now: Instant,

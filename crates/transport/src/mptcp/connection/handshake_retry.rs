@@ -90,12 +90,14 @@ impl Connection {
     /// received no SYN/ACK and retries. A late SYN that is older than the accepted one does not count, since its client has
     /// abandoned it. A listener forgets a connection that was abandoned before it was established (RFC 9293, section
     /// 3.10.7.4).
+    #[inline]
     #[must_use]
     pub fn is_replaced_by(&self, segment: &Segment) -> bool {
         let opens = segment.tcp.has(Flags::SYN) && !segment.tcp.has(Flags::ACK | Flags::RST);
-        let joins = matches!(segment.option, MptcpOption::JoinSyn { .. });
-        let is_newer = self.subflows.iter().all(|subflow| subflow.id < segment.subflow);
-        self.is_half_open() && opens && !joins && is_newer
+        self.is_half_open()
+            && opens
+            && !matches!(segment.option, MptcpOption::JoinSyn { .. })
+            && self.subflows.iter().all(|subflow| subflow.id < segment.subflow)
     }
 
     /// Returns whether this is a server's connection whose client has not acknowledged the SYN/ACK yet.

@@ -225,6 +225,7 @@ impl Connection {
     }
 
     /// Records an option that only an established peer sends.
+    #[inline]
     fn confirm(&mut self, now: Instant, index: usize) {
         if !self.confirmed {
             self.confirmed = true;

@@ -13,6 +13,9 @@ use crate::tcp::{self, Flags};
 impl Connection {
     #[inline]
     pub(super) fn next_segment(&mut self, now: Instant) -> Option<(PathIndex, Outgoing)> {
+        let shares = self.setup.shared_window() && self.mode != Mode::Plain;
+        // An offer moves the right edge, so there is one only if a subflow may send.
+        let mut window = None;
         loop {
             while self.dirty != 0 {
                 let index = self.dirty.trailing_zeros() as usize;
@@ -21,8 +24,9 @@ impl Connection {
                     self.dirty = 0;
                     break;
                 };
-                if self.setup.shared_window() && self.mode != Mode::Plain {
-                    subflow.tcp.set_window(self.incoming.offer());
+                if shares {
+                    let window = *window.get_or_insert_with(|| self.incoming.offer());
+                    subflow.tcp.set_window(window);
                 }
                 if let Some(outgoing) = subflow.tcp.poll_transmit(now) {
                     let path = self.path_of(index, &outgoing);
@@ -90,10 +94,11 @@ impl Connection {
             option
         };
         // SACK blocks that do not fit are left to later segments (RFC 2018, section 3).
-        let room = MAX_OPTIONS.saturating_sub(option.encoded_length() + signal.encoded_length());
-        while !tcp.options.sack.is_empty() && tcp.options.encoded_length() > room {
-            let fewer = tcp.options.sack.len() - 1;
-            tcp.options.sack = tcp.options.sack.as_slice()[..fewer].iter().copied().collect();
+        if !tcp.options.sack.is_empty() {
+            limit_blocks(
+                &mut tcp.options,
+                option.encoded_length() + signal.encoded_length(),
+            );
         }
         let statistics = &mut self.statistics;
         if tcp.length > 0 {
@@ -303,10 +308,13 @@ impl Connection {
 
     /// Requests a segment that carries the DATA_FIN if all data was scheduled and no segment carried it. Returns
     /// whether a segment may leave.
+    #[inline]
     fn request_fin(&mut self, now: Instant) -> bool {
-        if !self.outgoing.has_sent_all() || self.over {
-            return false;
-        }
+        self.outgoing.has_sent_all() && !self.over && self.request_unsent_fin(now)
+    }
+
+    #[cold]
+    fn request_unsent_fin(&mut self, now: Instant) -> bool {
         if self.mode == Mode::Plain {
             let subflow = &mut self.subflows[0];
             if !std::mem::replace(&mut self.fin_sent, true) {
@@ -342,5 +350,15 @@ impl Connection {
         }
         self.arm_resend(now);
         true
+    }
+}
+
+/// Removes the last SACK blocks that do not fit next to `others` bytes of MPTCP options.
+#[cold]
+fn limit_blocks(options: &mut tcp::Options, others: u32) {
+    let room = MAX_OPTIONS.saturating_sub(others);
+    while !options.sack.is_empty() && options.encoded_length() > room {
+        let fewer = options.sack.len() - 1;
+        options.sack = options.sack.as_slice()[..fewer].iter().copied().collect();
     }
 }

@@ -127,6 +127,7 @@ impl Connection {
     }
 
     /// Runs the scheduler for a segment of at most `bytes` at `start`. Returns the assigned bytes, if any.
+    #[inline]
     fn run_scheduler(&mut self, now: Instant, data: &DataView, start: u64, bytes: u64) -> Option<u64> {
         if self.views.is_empty() {
             return None;
@@ -151,6 +152,7 @@ impl Connection {
     }
 
     /// Assigns the segment to the subflow of a view, or queues it there.
+    #[inline]
     fn assign_to_view(&mut self, now: Instant, at: usize, start: u64, bytes: u64) -> Option<u64> {
         let view = *self.views.get(at)?;
         let index = self.index_of(view.id)?;

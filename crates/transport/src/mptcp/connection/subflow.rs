@@ -142,6 +142,7 @@ impl Subflow {
     }
 
     /// Records newly acknowledged bytes, which it returns, and losses (Khalili et al. 2012, section 4: l1 and l2).
+    #[inline]
     pub fn note_progress(&mut self) -> u64 {
         let acknowledged = self.tcp.bytes_acknowledged();
         let new = acknowledged - self.acknowledged;

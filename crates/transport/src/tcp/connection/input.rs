@@ -119,7 +119,7 @@ impl Connection {
 
     /// Whether a segment with data repeats the last acknowledgement while nothing is in flight, as all segments of a one-way
     /// transfer do.
-    #[inline]
+    #[inline(always)]
     fn repeats_acknowledgement(&self, segment: &Segment, acknowledged: u64) -> bool {
         segment.length > 0
             && !segment.has(Flags::ECE)
@@ -221,7 +221,7 @@ impl Connection {
     }
 
     /// Processes the acknowledgement of a segment at position `start`. Returns whether the acknowledgement is valid.
-    #[inline]
+    #[inline(always)]
     pub(super) fn on_acknowledgement(
         &mut self,
         now: Instant,
@@ -294,7 +294,7 @@ impl Connection {
     }
 
     /// Processes the payload and the FIN of a segment at positions `start..end`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn on_data(&mut self, now: Instant, segment: &Segment, start: u64, end: u64) {
         if segment.length > 0 {
             self.statistics.packets_received += 1;

@@ -1,7 +1,7 @@
 //! Selection of the next segment to send: retransmissions first, then new data, subject to the windows, the pacer and
 //! Nagle's algorithm.
 
-use foundation::Instant;
+use foundation::{Instant, Rate};
 
 use super::Sender;
 use super::sent_segment::{Marks, SentSegment};
@@ -31,6 +31,7 @@ const MAX_TRAIN: u32 = 65_535;
 
 impl Sender {
     /// Returns the next segment to send; `sack_bytes`: bytes of its SACK option.
+    #[inline(always)]
     pub fn poll(
         &mut self,
         now: Instant,
@@ -237,6 +238,7 @@ impl Sender {
     }
 
     /// Sends a new segment of `length` bytes. The caller sets the timer.
+    #[inline(always)]
     pub(super) fn send_new(&mut self, now: Instant, length: u32) -> DataSegment {
         let start = self.next;
         let bytes = u64::from(length);
@@ -299,6 +301,7 @@ impl Sender {
     }
 
     /// Reports a sent data segment to the controller, the estimator, the pacer and PRR.
+    #[inline(always)]
     fn on_sent(&mut self, now: Instant, bytes: u64) -> Snapshot {
         let in_flight = self.pipe_bytes() + bytes;
         if self.is_pacing() {
@@ -410,10 +413,15 @@ impl Sender {
         self.controller.pacing_rate().is_some()
     }
 
+    #[inline]
     fn is_paced(&mut self, now: Instant, length: u32) -> bool {
-        let Some(rate) = self.controller.pacing_rate() else {
-            return false;
-        };
+        self.controller
+            .pacing_rate()
+            .is_some_and(|rate| self.waits_for_pacer(now, rate, length))
+    }
+
+    #[inline(never)]
+    fn waits_for_pacer(&mut self, now: Instant, rate: Rate, length: u32) -> bool {
         self.burst.paced_until =
             self.pacer
                 .next_departure(now, rate, self.controller.bursts(), u64::from(length));
