@@ -21,7 +21,7 @@ help:
 	@echo "make test-rust, make test-python"
 	@echo "                one half of make test"
 	@echo "make lint       rustfmt, clippy (and checks for Windows and macOS), ruff, mypy"
-	@echo "make bench      measure speed (benchmarks/)"
+	@echo "make bench      measure speed (benchmarks/; HTSIM=DIR: csg-htsim too)"
 	@echo "make bench-instructions"
 	@echo "                count instructions of simulations (needs valgrind; UPDATE=1 writes the table)"
 	@echo "make wheel      build a profile-guided wheel in dist/ (needs rustup's component llvm-tools)"
@@ -153,7 +153,8 @@ bench-instructions: setup $(RUNNER)
 
 bench: setup bench-instructions
 	cargo bench --locked --package longfat-benchmarks --bench scenarios --bench congestion --bench hop --bench packet_hop --bench tcp
-	@for script in $(filter-out benchmarks/instructions.py,$(wildcard benchmarks/*.py)); do echo "== $$script"; $(BIN)/python "$$script" || exit 1; done
+	@for script in $(filter-out benchmarks/instructions.py benchmarks/compare_htsim.py,$(wildcard benchmarks/*.py)); do echo "== $$script"; $(BIN)/python "$$script" || exit 1; done
+	$(if $(HTSIM),$(BIN)/python benchmarks/compare_htsim.py $(HTSIM))
 
 clean:
 	rm -rf $(VENV) explorer/node_modules python/longfat/explorer/simulator.js target dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -32,6 +32,30 @@ FIGURES = {
 """The printed figures of each command."""
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "required: HTSIM_DIR"),
+        ((".",), "not a checkout of csg-htsim"),
+        ((".", "--rounds", "0"), "--rounds: at least 1"),
+    ],
+)
+def test_the_comparison_with_htsim_reports_errors_in_one_line(
+    arguments: tuple[str, ...], message: str, tmp_path: Path
+) -> None:
+    done = subprocess.run(
+        [sys.executable, BENCHMARKS / "compare_htsim.py", *arguments],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        timeout=60,
+    )
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("command", FIGURES)
 def test_a_benchmark_prints_its_figures(command: str, tmp_path: Path) -> None:
