@@ -146,6 +146,20 @@ def test_the_uncertainty_of_the_measurement_is_in_the_intervals() -> None:
     assert ratios[1] > 2.5
 
 
+def test_no_goodput_is_above_the_rate_of_the_path() -> None:
+    """With a loss of 0.01 %, a transfer reaches the rate or half of it."""
+    trials = tuple({diagnosis_trials.GOODPUT: goodput} for goodput in (47e6, 25e6, 46e6, 22e6, 47e6))
+    free = diagnosis_trials.Prediction("cubic", trials).interval(diagnosis_trials.GOODPUT)
+    bound = diagnosis_trials.Prediction("cubic", trials, fastest=50e6).interval(diagnosis_trials.GOODPUT)
+    assert free is not None
+    assert bound is not None
+    assert free.high > 50e6
+    assert (bound.value, bound.low, bound.high) == (free.value, free.low, 50e6)
+    path = {"hops": [{"rate": "50Mbit/s", "delay": "20ms", "loss": "0.01%"}]}
+    (cubic,) = _predicted(path, (), PathFigures(50e6, 0.0406, loss=1e-4), ["cubic"], trials=3)
+    assert cubic.fastest == 50e6
+
+
 def test_every_protocol_of_the_study_runs_between_kernels() -> None:
     figures = PathFigures(20e6, 0.0406, window=2e6)
     tables = study("path", {"rate": "20Mbit/s", "delay": "20ms"}, figures)

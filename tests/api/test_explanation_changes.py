@@ -81,6 +81,18 @@ def test_few_losses_leave_their_probability_open(lossy: Direction) -> None:
     assert _width(few["no random loss"]) == pytest.approx(_width(many["no random loss"]), rel=1e-6)
 
 
+def test_no_transfer_is_predicted_to_be_faster_than_the_link(tmp_path: Path) -> None:
+    """The losses of a short queue count as random ones, whose number leaves durations wide open."""
+    path = {"rate": "50Mbit/s", "delay": "20ms", "queue": "15pkt"}
+    lf.trace(CUBIC, path, "10MB", pcapng=tmp_path / "short.pcapng", snap=96, samples=False)
+    replay = lf.explain(tmp_path / "short.pcapng").replay
+    assert replay is not None
+    assert len(replay.changes) > 3
+    for change in replay.changes:
+        rate = 100e6 if change.name == "twice the rate" else 50e6
+        assert change.duration.low > 0.99 * 8 * 10e6 / rate, change.name
+
+
 @pytest.mark.slow
 def test_probabilities_of_loss_are_those_of_the_binomial_distribution(
     lossy: Direction, monkeypatch: pytest.MonkeyPatch

@@ -333,6 +333,18 @@ def test_capture_of_the_receiver(tmp_path: Path) -> None:
     assert found.one.path["base_rtt_s"] == pytest.approx(0.04 + 0.0012, rel=0.01)
 
 
+def test_a_receivers_capture_lasts_as_long_as_the_transfer(tmp_path: Path) -> None:
+    """The queue of 1.6 s at the end does not delay the last ACKs."""
+    file = tmp_path / "receiver.pcapng"
+    path = {"rate": "5Mbit/s", "delay": "20ms", "queue": "1500pkt"}
+    settings = {"kind": "tcp", "congestion": "cubic"}
+    lf.trace(settings, path, "5MB", pcapng=file, side="receiver", snap=96, samples=False)
+    found = lf.explain(file, replay=False).one
+    assert found is not None
+    took = lf.simulate(settings, path, "5MB").metrics["completion_s"]
+    assert found.document["duration_s"] == pytest.approx(took, rel=0.01)
+
+
 def test_the_model_is_a_path(capture: Capture, tmp_path: Path) -> None:
     model = tmp_path / "model.toml"
     lf.explain(capture(explained.BANDWIDTH), replay=False).write_model(model)

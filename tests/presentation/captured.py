@@ -42,6 +42,7 @@ def direction(series: list[Document], intervals: list[Document], **figures: Any)
     path = {
         "position": "sender",
         "base_rtt_s": 0.05,
+        "least_loss_queue_s": 0.005,
         "rtt_p50_s": 0.06,
         "rate_bps": 10e6,
         "rate_from": "queue",

@@ -301,7 +301,7 @@ def test_the_report_has_every_part() -> None:
 @pytest.mark.parametrize(
     ("cause", "text"),
     [
-        ("random-loss", "9 of 100 packets retransmitted"),
+        ("random-loss", "9 of 100 packets retransmitted; a queue below 5.00 ms would look the same"),
         ("queue-overflow", "9 of 100 packets retransmitted"),
         ("burst", "9 of 100 packets retransmitted"),
         ("timeout", "1 timeout"),
@@ -351,6 +351,11 @@ def test_confidence_is_high_only_in_the_largest_limit() -> None:
     causes = [{"cause": cause, "time_s": time} for cause, time in parts.items()]
     one = shown([], [], causes=causes)
     assert [confidence.of_cause(one, cause) for cause in parts] == ["high", "medium", "medium", "low"]
+    # Next to a cause of the same limit.
+    parts = {"random-loss": 0.95, "queue-overflow": 0.05}
+    causes = [{"cause": cause, "time_s": time} for cause, time in parts.items()]
+    one = shown([], [], causes=causes)
+    assert [confidence.of_cause(one, cause) for cause in parts] == ["high", "low"]
 
 
 def test_changes_are_compared_with_the_transfer_without_a_change() -> None:

@@ -260,8 +260,14 @@ impl Direction {
         }
     }
 
-    /// Ends the capture.
+    /// Ends the capture. What the sender would answer to its last ACKs is not there to wait in a queue, so they take the
+    /// shortest time between the capture and the sender.
     pub fn end(&mut self) {
+        if let Some(least) = self.round_trips.near {
+            for ack in &mut self.pending {
+                ack.due = ack.due.min(ack.captured + least);
+            }
+        }
         self.apply(Instant::MAX);
     }
 

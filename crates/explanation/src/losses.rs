@@ -3,7 +3,7 @@
 use foundation::{Duration, Instant};
 
 use crate::causes::Cause;
-use crate::path::PathFigures;
+use crate::path::{LEAST_LOSS_QUEUE, PathFigures};
 use crate::rates::Distribution;
 use crate::round_trips::Position;
 use crate::slices::Slice;
@@ -12,8 +12,6 @@ use crate::slices::Slice;
 const OVERFLOW: f64 = 0.5;
 /// Share of the usual queue above which a full queue lost a packet of a burst.
 const BURST_OVERFLOW: f64 = 0.9;
-/// Share of the RTT from which a queue counts as one.
-const LEAST_QUEUE: f64 = 0.1;
 /// Losses of bursts that show a pattern, and their share of all losses.
 const BURSTS: usize = 3;
 const BURSTY: f64 = 0.8;
@@ -107,7 +105,7 @@ fn is_full(slice: &Slice, path: &PathFigures) -> bool {
     let (Some(queue), Some(most)) = (loss_queue_s(slice, path), path.most_queue_s) else {
         return false;
     };
-    let least = LEAST_QUEUE * path.idle_rtt_s(slice).unwrap_or(0.0);
+    let least = LEAST_LOSS_QUEUE * path.idle_rtt_s(slice).unwrap_or(0.0);
     queue > least.max(path.margin(slice)) && queue > OVERFLOW * most
 }
 

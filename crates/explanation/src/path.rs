@@ -16,6 +16,9 @@ const LEAST_OF_PEAK: f64 = 0.8;
 /// Arrivals show the bottleneck if they come in bursts this much faster than the flow.
 const BURSTS: f64 = 1.5;
 
+/// Share of the RTT from which a queue before a loss counts as one.
+pub const LEAST_LOSS_QUEUE: f64 = 0.1;
+
 /// How the rate of the bottleneck is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -51,6 +54,8 @@ pub struct PathFigures {
     pub standing_queue_s: Option<f64>,
     /// Largest time that the queue added, without pauses of the path or a host.
     pub most_queue_s: Option<f64>,
+    /// Time that a full queue adds at least to be the cause of a loss: the losses of a shorter one have no visible cause.
+    pub least_loss_queue_s: Option<f64>,
     /// Share of the packets that were retransmitted.
     pub repeated_share: f64,
     /// Payload of a full segment in bytes.
@@ -172,6 +177,7 @@ impl PathFigures {
             peak_bps: 8.0 * peak,
             standing_queue_s: standing.quantile(0.2),
             most_queue_s: most,
+            least_loss_queue_s: base.map(|rtt| LEAST_LOSS_QUEUE * rtt),
             repeated_share: totals.repeated_packets as f64 / totals.data_packets.max(1) as f64,
             mss: direction.mss,
             window: direction.most_window,

@@ -14,6 +14,16 @@ NORMAL_TAIL = 1.96
 """Half of the width of a normal distribution's 95 % interval, in standard deviations."""
 
 
+def bounded(interval: Interval, least: float = 0.0, most: float = math.inf) -> Interval:
+    """Returns the interval without what no sample can be: below `least` or above `most`.
+
+    >>> bounded(Interval(4.0, 0.9, 5.4), least=1.6)
+    Interval(value=4.0, low=1.6, high=5.4)
+    """
+    low, high = max(interval.low, min(least, interval.value)), min(interval.high, max(most, interval.value))
+    return Interval(interval.value, low, high)
+
+
 def prediction_interval(samples: Sequence[float], model_error: float = 0.0) -> Interval:
     """Returns the mean of `samples`, and the interval that contains one more of them with 95 %.
 

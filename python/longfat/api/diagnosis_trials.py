@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from longfat import _native
-from longfat.analysis.forecast import prediction_interval
+from longfat.analysis.forecast import bounded, prediction_interval
 from longfat.api import path_figures
 from longfat.api.parallel import parallel
 from longfat.measurement.path_draws import drawn
@@ -43,18 +44,22 @@ Show = Callable[[str], None]
 class Prediction:
     """The trials of one controller: simulated ones, and those between Linux kernels of `verify`.
 
-    `problem` is why there are none between kernels.
+    `problem` is why there are none between kernels. No goodput is above `fastest`, in bit/s.
     """
 
     controller: str
     trials: tuple[Metrics, ...]
     kernel: tuple[Metrics, ...] = ()
     problem: str | None = None
+    fastest: float = math.inf
 
     def interval(self, metric: str) -> Interval | None:
         """Returns the mean of a metric, and the interval in which one transfer is expected with 95 %."""
         values = [trial[metric] for trial in self.trials if metric in trial]
-        return prediction_interval(values, MODEL_ERROR.get(metric, 0.0)) if values else None
+        if not values:
+            return None
+        found = prediction_interval(values, MODEL_ERROR.get(metric, 0.0))
+        return bounded(found, most=self.fastest) if metric == GOODPUT else found
 
     def between_kernels(self, metric: str) -> list[float]:
         """Returns a metric of each trial between kernels."""
@@ -114,7 +119,8 @@ def simulated(
     for (one, _), metrics in zip(specs, found, strict=True):
         if isinstance(metrics, Mapping):
             by_name[one["name"]].append(metrics)
-    return [Prediction(name, tuple(kept)) for name, kept in by_name.items()], interrupted
+    fastest = max(path_figures.bottleneck(path, "path")[2] for path in paths)
+    return [Prediction(name, tuple(kept), fastest=fastest) for name, kept in by_name.items()], interrupted
 
 
 def verified(

@@ -24,12 +24,13 @@ from typing import TYPE_CHECKING, Any
 from longfat import _native
 from longfat.analysis.binomial import inverse_beta
 from longfat.analysis.captures.replayed import Change
-from longfat.analysis.forecast import prediction_interval
+from longfat.analysis.forecast import bounded, prediction_interval
 from longfat.api.explanation_losses import independent_losses, same_losses, shows_queue
 from longfat.api.parallel import parallel
 from longfat.api.specification import specification
 from longfat.api.trials import TransferError, trial_of
 from longfat.results.run import Interval
+from longfat.study import units
 from longfat.study.vocabulary import canonical
 from longfat.worlds.environment import available_cores
 
@@ -136,6 +137,7 @@ def simulated(
                 if rates == 2 and not is_random:
                     scaled = {**changed, "rate": _scaled(changed["rate"], "Mbit/s", other_rate)}
                     jobs.append(_Job(name, trial, tcp, scaled, is_other=True))
+    fastest = _fastest(jobs) if rates == 1 else {}
     results: dict[tuple[str, bool, bool], list[_Metrics]] = {}
     for job, measured in zip(jobs, _results(jobs, workload, show), strict=True):
         results.setdefault((job.name, job.is_other, job.is_random), []).append(measured)
@@ -151,8 +153,18 @@ def simulated(
         elif not math.isnan(duration.value):
             others = _interval(results.get((name, False, True), trials_of))
             whole = Interval(duration.value, min(duration.low, others.low), max(duration.high, others.high))
+            whole = bounded(whole, least=8 * one.bytes / fastest.get(name, math.inf))
             found.append(Change(name, whole, _mean(trials_of, "rtt_p50_s")))
     return tuple(found), tuple(unknown)
+
+
+def _fastest(jobs: Sequence[_Job]) -> dict[str, float]:
+    """Returns the highest rate of the link with each change, in bit/s."""
+    found: dict[str, float] = {}
+    for job in jobs:
+        rate = units.number(job.path.get("rate"))
+        found[job.name] = max(found.get(job.name, 0.0), rate or math.inf)
+    return found
 
 
 def _trials(

@@ -97,7 +97,11 @@ def word_of(one: Direction, limit: str) -> str:
 def of_cause(one: Direction, cause: str) -> str:
     """Returns the word for the confidence in a cause: that in its limit.
 
-    A handshake is seen in its packets.
+    A handshake is seen in its packets. A cause with less than a tenth of the time has low confidence,
+    whatever other causes of its limit have.
     """
     limit = explained.GROUPS[cause]
-    return confidence(one, limit).word if cause == "handshake" else word_of(one, limit)
+    if cause == "handshake":
+        return confidence(one, limit).word
+    word = word_of(one, limit)
+    return LOW if word != UNMEASURED and one.times[cause] < _LEAST_SHARE * one.time else word

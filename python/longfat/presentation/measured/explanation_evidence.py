@@ -26,6 +26,14 @@ def _losses(_: Direction, interval: _Interval) -> str:
     return f"{found['repeated']} of {found['packets']:,} packets retransmitted"
 
 
+def _unqueued(one: Direction, interval: _Interval) -> str:
+    """Returns the losses, and how long a queue can be that the RTTs do not show."""
+    text, least = _losses(one, interval), one.path["least_loss_queue_s"]
+    if one.path["position"] != "sender" or not least:
+        return text
+    return f"{text}; a queue below {quantity(least, 's')} would look the same"
+
+
 def _timeouts(_: Direction, interval: _Interval) -> str:
     return _counted(interval["evidence"]["timeouts"], "timeout")
 
@@ -108,7 +116,7 @@ _EVIDENCE: Mapping[str, Callable[[Direction, _Interval], str]] = {
     "bufferbloat": _busy,
     "receive-window": _window,
     "receiver-stall": _stall,
-    "random-loss": _losses,
+    "random-loss": _unqueued,
     "queue-overflow": _losses,
     "burst": _losses,
     "policer": _policer,
