@@ -150,6 +150,7 @@ def test_the_simulator_is_near_where_the_form_approximates(of: dict[str, Any]) -
         (spec("go-back-n", 4, path={"loss": {"every": 50}}), "not independent"),
         (spec("go-back-n", 4, path={"jitter": "1ms"}), "jitter"),
         (spec("go-back-n", 200, path={"queue": "50pkt"}), "overflows"),
+        (spec("go-back-n", 1024), "overflows the queue of 1000pkt"),
         (spec("go-back-n", 4, path={"loss": "2%"}, rto="5ms"), "shorter"),
         (spec("go-back-n", 36, path={"loss": "2%", "rate": "10Mbit/s"}), "adaptive timer"),
         (spec("go-back-n", 4, acknowledge_every=2), "ACKs are delayed"),

@@ -231,7 +231,8 @@ def _window(kind: str, protocol: Mapping[str, Any]) -> int:
 def _check_queue(link: Mapping[str, Any], window: int, frame: float, frame_time: float) -> None:
     """Raises NoClosedFormError if the window overflows the queue."""
     if frame_time > 0 and window > 1 and window > links.queue_room(link, frame):
-        raise NoClosedFormError(f"a window of {window} packets overflows the queue of {link['queue']}")
+        queue = link.get("queue", links.DEFAULT_QUEUE)
+        raise NoClosedFormError(f"a window of {window} packets overflows the queue of {queue}")
 
 
 def numbers(spec: Mapping[str, Any]) -> Setting | None:
