@@ -50,7 +50,7 @@ const CONVERGENCE: Option<Censoring> = Some(Censoring {
 
 /// The metrics of a trial in addition to those of a single transfer, in the order of reports.
 pub(super) const OF_A_TRIAL: &[Description] = descriptions! {
-    "flow_goodput_bps", "bit/s", higher: "mean goodput per measured flow";
+    "flow_goodput_bps", "bit/s", higher: "mean goodput per measured flow: its payload over the measured time, however short the flow is; without a duration, over the trial (a file: over its completion time). For short flows, see fct_mean and slowdown_mean";
     "throughput_bps", "bit/s", higher, of_links(true): "throughput of the bottleneck link, including headers and retransmissions (mean over several bottlenecks)";
     "utilisation", "", higher, range(SHARE), of_links(true): "share of the measured time in which the bottleneck transmits, or throughput over the capacity of its trace (mean over several bottlenecks)";
     "rtt_mean_s", "s", lower, censoring(requests("rtt_min_s")): "mean round-trip time";
