@@ -191,7 +191,7 @@ def test_trends(factory: Any, relation: str, truth: Any, extra: dict[str, Any], 
 def test_a_trend_has_one_line_with_its_numbers(factory: Any) -> None:
     verdict = judge(factory, rising, spread=0.0, of="sr", relation="rises-with", along="path.loss")
     assert verdict.detail == (
-        "from path.loss 0% to 10%, goodput: sr 1.00 Mbit/s to 1.10 Mbit/s, ×1.10 [1.10, 1.10] (n=20, paired)"  # noqa: RUF001
+        "from path.loss 0% to 10%, goodput: sr 1.00 Mbit/s to 1.10 Mbit/s, ×1.10 (n=20, all equal)"  # noqa: RUF001
     )
 
 
@@ -336,5 +336,6 @@ def test_a_verdict_names_its_metric_both_values_and_n(
     study = factory.study({"claims": [claim(**keys)], "reported": []})
     verdict = factory.run(study, ahead_by(0.1), spread=0.0).claims[0]
     assert expected in verdict.detail
-    counted = "(n=20)" if "value" in keys else "(n=20, paired)"
-    assert verdict.detail.endswith(counted)
+    assert verdict.detail.endswith("(n=20, all equal)")
+    random = factory.run(study, ahead_by(0.1), spread=0.001).claims[0]
+    assert random.detail.endswith("(n=20)" if "value" in keys else "(n=20, paired)")

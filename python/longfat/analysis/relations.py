@@ -82,7 +82,8 @@ class Evidence:
     comparisons of this relation are. `values` are the compared means by name; for a lead they are
     ratios. `reason` replaces the numbers if there is nothing to compare. `needed` estimates how many trials
     decide an undecided comparison, if mean and spread stay the same; infinite if it has neither.
-    `is_paired` is whether both sides are of the same trials, with the same random numbers.
+    `is_paired` is whether both sides are of the same trials, with the same random numbers, and `is_fixed` whether
+    all trials of each side have the same value.
     `unknown` has the name of a side whose value is unknown, and why; then the comparison is undecided.
     """
 
@@ -96,6 +97,7 @@ class Evidence:
     step: Step | None = None
     is_lead: bool = False
     is_paired: bool = False
+    is_fixed: bool = False
     n: int = 0
     failed: int = 0
     counted: str = "cells"
@@ -200,6 +202,10 @@ def _failed(concerned: Sequence[CellResult]) -> int:
     return sum(sum(result.failures.values()) for result in concerned)
 
 
+def _are_fixed(*samples: Sample) -> bool:
+    return all(len(values) > 1 and min(values) == max(values) for values in samples)
+
+
 def comparison(claim: Claim, metric: str, of: CellResult, against: CellResult, family: Family) -> Evidence:
     """Compares two protocols in one cell; the claim makes `family` comparisons."""
     names = claim.sides
@@ -256,6 +262,7 @@ def _pair(
         ratio=ratio(a, b, CONFIDENCE if test is None else test.level, _ratios(metric, *concerned)),
         needed=math.inf if test is None else test.needed(len(a)),
         is_paired=concerned[1].cell.protocol != THEORY,
+        is_fixed=_are_fixed(a, b),
         n=len(a),
         failed=_failed(concerned),
     )
@@ -279,6 +286,7 @@ def level(claim: Claim, metric: str, of: CellResult, family: Family) -> Evidence
         values=((str(claim.of), _mean(a)),),
         level=(_phrase(claim), limits),
         needed=test.needed(len(a)) if enough else math.inf,
+        is_fixed=_are_fixed(a),
         n=len(a),
         failed=_failed((of,)),
     )
@@ -517,6 +525,7 @@ def _step(
         step=Step(str(claim.along), before.value, after.value),
         is_lead=claim.against is not None,
         is_paired=True,
+        is_fixed=_are_fixed(first, second),
         n=len(first),
         failed=after.failed,
         counted=counted,

@@ -112,15 +112,13 @@ def _sentence(evidence: Evidence, labels: Mapping[str, str]) -> str:
         of = _labelled(name, labels)
         return f"{where}{names.metric_phrase(evidence.metric)} of {of} is {censored.unknown(why)}"
     failed = f", {evidence.failed} failed" if evidence.failed else ""
-    paired = ", paired" if evidence.is_paired else ""
     if n == 0:
         return f"{where}no trial has this metric on both sides{failed}"
     if n < MIN_TRIALS:
         trials = "one trial" if n == 1 else f"{n} trials"
         return f"{where}{trials} cannot decide: at least {MIN_TRIALS} are needed (--repeats){failed}"
-    return (
-        f"{where}{names.metric_phrase(evidence.metric)}: {_values(evidence, labels)} (n={n}{paired}{failed})"
-    )
+    kind = ", all equal" if evidence.is_fixed else ", paired" if evidence.is_paired else ""
+    return f"{where}{names.metric_phrase(evidence.metric)}: {_values(evidence, labels)} (n={n}{kind}{failed})"
 
 
 def _where(evidence: Evidence) -> str:
@@ -156,12 +154,15 @@ def _values(evidence: Evidence, labels: Mapping[str, str]) -> str:
         )
     ((other, second),) = others
     joint = f" to {shown(second)}" if evidence.step is not None else f", {other} {shown(second)}"
-    return f"{name} {shown(first)}{joint}, {_ratio(evidence.ratio)}"
+    return f"{name} {shown(first)}{joint}, {_ratio(evidence.ratio, is_fixed=evidence.is_fixed)}"
 
 
-def _ratio(ratio: Interval | None) -> str:
+def _ratio(ratio: Interval | None, *, is_fixed: bool) -> str:
+    """The ratio with its interval, which values without a spread do not have."""
     if ratio is None or not math.isfinite(ratio.mean):
         return "no ratio (the second value is 0)"
+    if is_fixed:
+        return f"{formatting.TIMES}{formatting.digits(ratio.mean, _digits_of(ratio))}"
     significant = _digits_of(ratio)
     mean = formatting.digits(ratio.mean, significant)
     return f"{formatting.TIMES}{mean} {formatting.bounds(ratio, significant=significant)}".rstrip()
