@@ -176,6 +176,21 @@ def test_a_window_is_simulated_over_a_faster_link_than_it_shows(tmp_path: Path) 
     assert float(read["delay"].removesuffix("ms")) == pytest.approx(30, rel=0.03)
 
 
+@pytest.mark.parametrize(("key", "size"), [("receive_buffer", "64kB"), ("send_buffer", "64kB")])
+def test_a_window_is_simulated_with_as_many_segments(key: str, size: str, tmp_path: Path) -> None:
+    """A segment less would take 4 % more time."""
+    file, path = tmp_path / "window.pcapng", {"rate": "100Mbit/s", "delay": "20ms"}
+    small = {**CUBIC, key: size}
+    lf.trace(small, path, "2MB", pcapng=file, snap=96, samples=False)
+    replay = lf.explain(file, trials=2).replay
+    assert replay is not None
+    assert replay.baseline is not None
+    assert replay.baseline.duration.value == pytest.approx(replay.captured, rel=0.02)
+    durations = {change.name: change.duration for change in replay.changes}
+    half = lf.simulate(small, {**path, "delay": "10ms"}, "2MB").metrics["completion_s"]
+    assert durations["half the RTT"].value == pytest.approx(half, rel=0.02)
+
+
 @pytest.mark.slow
 def test_intervals_contain_what_a_small_difference_of_the_rtt_decides(tmp_path: Path) -> None:
     path, size, reno = {"rate": "50Mbit/s", "delay": "32.3ms"}, "25MB", {"kind": "tcp", "congestion": "reno"}

@@ -7,7 +7,7 @@ use crate::direction::Direction;
 use crate::path_changes::{PathChange, path_changes};
 use crate::rates::Distribution;
 use crate::round_trips::Position;
-use crate::slices::Slice;
+use crate::slices::{Slice, State};
 
 /// Packets that an estimate needs.
 const ENOUGH: u64 = 50;
@@ -62,6 +62,8 @@ pub struct PathFigures {
     pub mss: u32,
     /// Largest window of the receiver in bytes.
     pub window: u64,
+    /// Its median in bytes over the time in which it limits the flight.
+    pub limiting_window: Option<u64>,
     /// Largest flight in bytes.
     pub flight: u64,
     /// Steps of the RTT.
@@ -181,6 +183,7 @@ impl PathFigures {
             repeated_share: totals.repeated_packets as f64 / totals.data_packets.max(1) as f64,
             mss: direction.mss,
             window: direction.most_window,
+            limiting_window: limiting_window(slices),
             flight: slices.iter().map(|slice| slice.flight).max().unwrap_or(0),
             changes,
             usual_queue_s: usual.quantile(USUAL),
@@ -231,6 +234,21 @@ fn usual_rate(slices: &[Slice]) -> f64 {
         rates.add(slice.rate(), slice.arrival.as_nanos() / 1000);
     }
     rates.quantile(USUAL).unwrap_or(f64::INFINITY)
+}
+
+/// Returns the median of the receiver's window over the time in which it limits the flight.
+fn limiting_window(slices: &[Slice]) -> Option<u64> {
+    let limited = slices
+        .iter()
+        .map(|slice| (slice.window, slice.time(State::WindowLimited)));
+    let mut windows: Vec<(u64, Duration)> = limited.filter(|(_, time)| !time.is_zero()).collect();
+    windows.sort_unstable();
+    let half = windows.iter().fold(Duration::ZERO, |sum, &(_, time)| sum + time) / 2;
+    let mut sum = Duration::ZERO;
+    windows.into_iter().find_map(|(window, time)| {
+        sum += time;
+        (sum >= half).then_some(window)
+    })
 }
 
 /// Returns the smallest RTT of data before, between and after changes.

@@ -82,8 +82,8 @@ class Evidence:
     comparisons of this relation are. `values` are the compared means by name; for a lead they are
     ratios. `reason` replaces the numbers if there is nothing to compare. `needed` estimates how many trials
     decide an undecided comparison, if mean and spread stay the same; infinite if it has neither.
-    `is_paired` is whether both sides are of the same trials, with the same random numbers, and `is_fixed` whether
-    all trials of each side have the same value.
+    `is_paired` is whether both sides are of the same trials, with the same random numbers, and `is_fixed`
+    whether all trials of each side have the same value.
     `unknown` has the name of a side whose value is unknown, and why; then the comparison is undecided.
     """
 

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from longfat.analysis import diagnosis
+from longfat.api import buffers
 from longfat.kernel import controllers as kernel
 
 if TYPE_CHECKING:
@@ -19,8 +20,8 @@ _OWN = ("bbr", "bbr-tolerant")
 """Controllers that no kernel has: its BBR is version 1."""
 _PACKETS = 50_000
 _SHORTEST_S, _LONGEST_S = 5.0, 20.0
-TRUESIZE = 2304
-"""Bytes of memory of a received full segment in Linux, which limits a window by memory."""
+_SEND_WINDOWS = 4
+"""Windows that the send buffer holds, so that it does not limit."""
 
 
 def study(host: str, path: dict[str, Any], figures: PathFigures) -> dict[str, Any]:
@@ -44,8 +45,10 @@ def protocol(name: str, figures: PathFigures) -> dict[str, Any]:
     if not _in_kernel(name):
         settings["stack"] = "longfat"
     if math.isfinite(figures.window):
-        memory = math.ceil(figures.window * TRUESIZE / diagnosis.PAYLOAD)
-        settings |= {"receive_buffer": f"{memory}B", "send_buffer": f"{4 * memory}B"}
+        settings |= {
+            "receive_buffer": buffers.for_window(figures.window, diagnosis.PAYLOAD),
+            "send_buffer": buffers.for_flight(_SEND_WINDOWS * math.ceil(figures.window), diagnosis.PAYLOAD),
+        }
     return settings
 
 

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 from longfat.analysis.captures import explained
 from longfat.analysis.captures.replayed import CAPTURE, FASTER, PEAK, Replay
 from longfat.analysis.forecast import prediction_interval
-from longfat.api import explanation_changes
+from longfat.api import buffers, explanation_changes
 from longfat.api import explanation_senders as senders
-from longfat.api.diagnosis_study import TRUESIZE
 from longfat.api.explanation_losses import independent_losses, same_losses, shows_queue
 from longfat.api.explanation_workload import workload
 
@@ -76,11 +75,10 @@ def protocol_model(one: Direction, controller: str) -> dict[str, Any]:
     """Returns the protocol of a direction with a controller, with the receiver's window if it matters."""
     found: dict[str, Any] = {"kind": "tcp", "congestion": controller}
     if one.limits.get(explained.WINDOW, 0.0) >= _MOST_PAUSES:
-        memory = math.ceil(one.path["window"] * TRUESIZE / one.path["mss"])
-        found |= {"receive_buffer": f"{memory}B"}
+        window = one.path["limiting_window"] or one.path["window"]
+        found |= {"receive_buffer": buffers.for_window(window, one.path["mss"])}
     if one.limits.get(explained.SENDER, 0.0) >= _MOST_PAUSES and one.path["flight"] < _largest_message(one):
-        memory = math.ceil(one.path["flight"] * TRUESIZE / one.path["mss"])
-        found |= {"send_buffer": f"{memory}B"}
+        found |= {"send_buffer": buffers.for_flight(one.path["flight"], one.path["mss"])}
     return found
 
 
