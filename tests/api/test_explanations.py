@@ -329,8 +329,7 @@ def test_capture_of_the_receiver(tmp_path: Path) -> None:
     assert found.one is not None
     assert found.limit == explained.BANDWIDTH
     assert found.one.path["position"] == "receiver"
-    # The ACK of the SYN-ACK carries data, whose transmission takes 1.2 ms.
-    assert found.one.path["base_rtt_s"] == pytest.approx(0.04 + 0.0012, rel=0.01)
+    assert found.one.path["base_rtt_s"] == pytest.approx(0.04, rel=0.01)
 
 
 def test_a_receivers_capture_lasts_as_long_as_the_transfer(tmp_path: Path) -> None:
@@ -343,6 +342,41 @@ def test_a_receivers_capture_lasts_as_long_as_the_transfer(tmp_path: Path) -> No
     assert found is not None
     took = lf.simulate(settings, path, "5MB").metrics["completion_s"]
     assert found.document["duration_s"] == pytest.approx(took, rel=0.01)
+
+
+@pytest.mark.parametrize("side", ["sender", "receiver"])
+def test_lost_packets_have_their_numbers(side: str, tmp_path: Path) -> None:
+    """Those that a receiver's capture never had, too. The replay loses the same ones, which shows the sender."""
+    lost = [30, 400, 401, 900]
+    file, path = tmp_path / "lossy.pcapng", {"rate": "20Mbit/s", "delay": "20ms", "queue": "500pkt"}
+    losses = {"loss": {"kind": "packets", "packets": lost}, "reverse": {"loss": "0%"}}
+    reno = {"kind": "tcp", "congestion": "reno"}
+    lf.trace(reno, path | losses, "2MB", pcapng=file, side=side, snap=96, samples=False)  # type: ignore[arg-type]
+    found = lf.explain(file, trials=2)
+    assert found.one is not None
+    assert found.one.document["lost"] == lost
+    assert found.replay is not None
+    assert (found.replay.controller, found.replay.is_controller_clear) == ("reno", True)
+    assert found.replay.simulated is not None
+    assert found.replay.simulated.value == pytest.approx(found.replay.captured, rel=0.05)
+
+
+def test_a_receivers_capture_has_the_idle_rtt_of_small_packets(tmp_path: Path) -> None:
+    """The first packet after the SYN-ACK has data, which the link takes 6 ms to transmit."""
+    file = tmp_path / "slow.pcapng"
+    path = {"rate": "2Mbit/s", "delay": "50ms"}
+    lf.trace(
+        {"kind": "tcp", "congestion": "cubic"},
+        path,
+        "500kB",
+        pcapng=file,
+        side="receiver",
+        snap=96,
+        samples=False,
+    )
+    found = lf.explain(file, replay=False).one
+    assert found is not None
+    assert found.path["base_rtt_s"] == pytest.approx(0.1, rel=0.01)
 
 
 def test_the_model_is_a_path(capture: Capture, tmp_path: Path) -> None:

@@ -220,16 +220,13 @@ impl Connection {
                 }
             }
         } else if handshake.established.is_none() && handshake.answer.is_some() && from == 0 {
-            handshake.established = Some(time);
+            handshake.established = Some((time, packet.length));
             if let Some((to_server, to_client)) = handshake.round_trips() {
-                self.sides[0]
-                    .direction
-                    .round_trips
-                    .handshake(to_server, to_client);
-                self.sides[1]
-                    .direction
-                    .round_trips
-                    .handshake(to_client, to_server);
+                let [client, server] = &mut self.sides;
+                let round_trips = &mut client.direction.round_trips;
+                round_trips.handshake(to_server, to_client, packet.length);
+                let round_trips = &mut server.direction.round_trips;
+                round_trips.handshake(to_client, to_server, 0);
             }
         }
     }

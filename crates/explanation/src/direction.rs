@@ -464,7 +464,9 @@ impl Direction {
     fn repeated(&mut self, start: u64, end: u64, packet: &TcpPacket) {
         let silence = packet.time.saturating_since(self.last_data.max(self.last_ack));
         let end = end.min(self.next);
-        let Repeated { before, filled } = self.outstanding.repeat(start, end, packet.time, packet.number);
+        let Repeated { before, filled } =
+            self.outstanding
+                .repeat((start, end), packet.time, packet.number, self.mss);
         // Captured for the first time, whatever happened before the capture.
         let filled = filled.min(end - start);
         self.totals.bytes += filled;
@@ -475,16 +477,18 @@ impl Direction {
             let late = before.map_or(Duration::ZERO, |one| packet.time.saturating_since(one.time));
             if late < rtt.map_or(LEAST_GAP, |rtt| rtt.mul_f64(REORDERED)).max(LEAST_GAP) {
                 self.totals.reordered += 1;
+                // It was counted with the hole.
+                self.segments -= 1;
                 return;
             }
         }
         self.totals.repeated_packets += 1;
         if let Some(one) = before
-            && one.ordinal > 0
             && !one.is_repeated
             && self.lost.len() < MOST_LOST
         {
-            self.lost.push(one.ordinal);
+            let before = start.saturating_sub(one.start) / u64::from(self.mss);
+            self.lost.push(one.ordinal + before);
         }
         let is_timeout = silence >= TIMER || (silence >= self.probe_time() && self.recovery.is_none());
         let is_loss = is_timeout || self.recovery.is_none();
@@ -513,6 +517,11 @@ impl Direction {
         }
     }
 
+    /// Returns the bytes in flight with those before `end`.
+    fn flight_to(&self, end: u64) -> u64 {
+        (end - self.acked.min(end)).saturating_sub(self.outstanding.sacked())
+    }
+
     /// Takes new data.
     fn fresh(&mut self, start: u64, end: u64, packet: &TcpPacket) {
         let time = packet.time;
@@ -534,26 +543,30 @@ impl Direction {
         if packet.length > self.mss && self.totals.large == 0 {
             self.mss = packet.length;
         }
+        let mut ordinal = self.segments + 1 - u64::from(packet.length.div_ceil(self.mss));
         if start > self.next {
+            let missed = (start - self.next).div_ceil(u64::from(self.mss));
+            self.segments += missed;
             self.outstanding.push(Sent {
                 start: self.next,
                 end: start,
                 time,
                 frame: 0,
-                ordinal: 0,
-                flight: 0,
+                ordinal,
+                flight: self.flight_to(start),
                 is_repeated: false,
                 is_sacked: false,
                 is_hole: true,
             });
+            ordinal += missed;
         }
         self.outstanding.push(Sent {
             start,
             end,
             time,
             frame: packet.number,
-            ordinal: self.segments,
-            flight: (end - self.acked.min(end)).saturating_sub(self.outstanding.sacked()),
+            ordinal,
+            flight: self.flight_to(end),
             is_repeated: false,
             is_sacked: false,
             is_hole: false,

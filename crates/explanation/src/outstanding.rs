@@ -18,9 +18,9 @@ pub struct Sent {
     pub time: Instant,
     /// Frame of the last transmission; 0 for a hole.
     pub frame: u64,
-    /// Number of its first packet among those of its sender, from 1; 0 for a hole.
+    /// Number of its first packet among those of its sender, from 1. A hole counts as full segments.
     pub ordinal: u64,
-    /// Bytes in flight with it when it was first sent.
+    /// Bytes in flight with it when it was first sent, or when the hole was detected.
     pub flight: u64,
     /// Whether it was captured more than once.
     pub is_repeated: bool,
@@ -94,9 +94,9 @@ impl Outstanding {
     }
 
     /// Takes data of a range that was sent before, or that fills holes. The rest of a hole stays one.
-    pub fn repeat(&mut self, start: u64, end: u64, time: Instant, frame: u64) -> Repeated {
-        self.split(start);
-        self.split(end);
+    pub fn repeat(&mut self, (start, end): (u64, u64), time: Instant, frame: u64, mss: u32) -> Repeated {
+        self.split(start, mss);
+        self.split(end, mss);
         let first = self.segments.partition_point(|one| one.end <= start);
         let mut found = Repeated::default();
         for one in self.segments.range_mut(first..).take_while(|one| one.start < end) {
@@ -113,7 +113,7 @@ impl Outstanding {
     }
 
     /// Splits the hole that contains a position.
-    fn split(&mut self, position: u64) {
+    fn split(&mut self, position: u64, mss: u32) {
         let place = self.segments.partition_point(|one| one.end <= position);
         if let Some(one) = self.segments.get_mut(place)
             && one.is_hole
@@ -121,6 +121,7 @@ impl Outstanding {
         {
             let rest = Sent {
                 start: position,
+                ordinal: one.ordinal + (position - one.start) / u64::from(mss),
                 ..*one
             };
             one.end = position;
@@ -220,7 +221,7 @@ mod tests {
         let mut data = Outstanding::default();
         data.push(sent(0, 100, 1));
         data.push(sent(100, 200, 2));
-        let found = data.repeat(0, 100, Instant::from_nanos(9_000_000), 9);
+        let found = data.repeat((0, 100), Instant::from_nanos(9_000_000), 9, 100);
         assert_eq!(found.before.map(|one| one.frame), Some(1));
         let covered = data.acknowledge(100);
         assert!(covered.has_repeated && covered.newest.is_none());
@@ -237,8 +238,10 @@ mod tests {
         data.push(sent(300, 400, 1));
         let now = Instant::from_nanos(9_000_000);
         for (start, filled) in [(100, 100), (0, 100), (100, 0), (200, 100)] {
-            let found = data.repeat(start, start + 100, now, 9);
+            let found = data.repeat((start, start + 100), now, 9, 100);
             assert_eq!(found.filled, filled, "{start}");
+            let ordinal = found.before.map(|one| one.ordinal);
+            assert_eq!(ordinal, Some(1 + start / 100), "of the first packet");
         }
         assert_eq!(data.acknowledge(400).unseen, 0);
     }

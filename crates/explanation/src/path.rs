@@ -16,6 +16,9 @@ const LEAST_OF_PEAK: f64 = 0.8;
 /// Arrivals show the bottleneck if they come in bursts this much faster than the flow.
 const BURSTS: f64 = 1.5;
 
+/// Packets that a link's queue has held if its rate is that of a link, and not that of an application.
+const LEAST_PACKETS: f64 = 1.5;
+
 /// Share of the RTT from which a queue before a loss counts as one.
 pub const LEAST_LOSS_QUEUE: f64 = 0.1;
 
@@ -113,10 +116,7 @@ impl PathFigures {
         (changes, idle_s): (Vec<PathChange>, Vec<f64>),
     ) -> Self {
         let round_trips = &direction.round_trips;
-        let base = match (round_trips.far, round_trips.near) {
-            (Some(far), near) => Some((far + near.unwrap_or(Duration::ZERO)).as_secs_f64()),
-            _ => None,
-        };
+        let base = round_trips.base_s(None);
         let position = round_trips.position();
         let data = round_trips.least_data.map(Duration::as_secs_f64);
         let mut queued = Distribution::default();
@@ -168,6 +168,11 @@ impl PathFigures {
             RateSource::Trains => rate > LEAST_OF_PEAK * peak,
         });
         let totals = &direction.totals;
+        let behind_link = found.map(|(rate, _)| rate).filter(|rate| {
+            let packet = f64::from(direction.mss) / rate;
+            position == Position::Receiver && most.is_some_and(|queue| queue > LEAST_PACKETS * packet)
+        });
+        let base = round_trips.base_s(behind_link);
         Self {
             position,
             base_rtt_s: base,

@@ -43,19 +43,34 @@ pub struct RoundTrips {
     pub now: Option<Duration>,
     /// Time between the capture and the sender that matters now: none if the capture is at the sender.
     pub near_now: Duration,
+    /// RTT of the handshake, and the payload of the sender's last packet of it.
+    opening: Option<(Duration, u32)>,
     /// Smallest near RTT in this round trip.
     near_round: Option<Duration>,
     stamps: VecDeque<(u32, Instant)>,
 }
 
 impl RoundTrips {
-    /// Takes the RTTs of the handshake: from the capture to the receiver, and to the sender.
-    pub fn handshake(&mut self, far: Duration, near: Duration) {
+    /// Takes the RTTs of the handshake: from the capture to the receiver, and to the sender. `payload`: bytes of data in the
+    /// sender's last packet of it, which takes longer to transmit.
+    pub fn handshake(&mut self, far: Duration, near: Duration, payload: u32) {
+        self.opening = Some((far + near, payload));
         self.far = Some(far);
         self.far_now = far;
         self.near = Some(near);
         self.near_now = self.shift(near);
         self.now = Some(far + near);
+    }
+
+    /// Returns the smallest RTT of the path, in seconds, without the time that a link of `rate` bytes per second before the
+    /// capture takes to transmit the payload in a handshake.
+    #[must_use]
+    pub fn base_s(&self, rate: Option<f64>) -> Option<f64> {
+        let least = (self.far? + self.near.unwrap_or(Duration::ZERO)).as_secs_f64();
+        let empty = rate.zip(self.opening).map_or(least, |(rate, (rtt, payload))| {
+            rtt.as_secs_f64() - f64::from(payload) / rate
+        });
+        Some(if empty > 0.0 { least.min(empty) } else { least })
     }
 
     /// Returns where the capture was made.
@@ -154,7 +169,7 @@ mod tests {
         ] {
             let mut found = RoundTrips::default();
             assert_eq!(found.position(), Position::Unknown);
-            found.handshake(millis(far), millis(near));
+            found.handshake(millis(far), millis(near), 0);
             assert_eq!(found.position(), position);
         }
     }
@@ -162,12 +177,24 @@ mod tests {
     #[test]
     fn acks_reach_a_distant_sender_after_the_near_round_trip() {
         let mut found = RoundTrips::default();
-        found.handshake(millis(1), millis(40));
+        found.handshake(millis(1), millis(40), 0);
         assert_eq!(found.sample(millis(3)), millis(43));
         found.stamp(7, Instant::from_nanos(0));
         found.echo(7, Instant::from_nanos(50_000_000), true);
         found.end_round();
         assert_eq!(found.sample(millis(3)), millis(53));
         assert_eq!(found.near, Some(millis(40)));
+    }
+
+    #[test]
+    fn the_payload_in_a_handshake_is_not_part_of_the_idle_rtt() {
+        let mut found = RoundTrips::default();
+        found.handshake(millis(1), millis(45), 1000);
+        let millis_at = |found: &RoundTrips, rate| found.base_s(rate).map(|base| (base * 1e3).round());
+        assert_eq!(millis_at(&found, None), Some(46.0));
+        // 1000 bytes take 4 ms.
+        assert_eq!(millis_at(&found, Some(250e3)), Some(42.0));
+        found.sample(millis(0));
+        assert_eq!(millis_at(&found, Some(1e9)), Some(45.0), "a smaller one was seen");
     }
 }
