@@ -346,7 +346,7 @@ def test_a_receivers_capture_lasts_as_long_as_the_transfer(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("side", ["sender", "receiver"])
 def test_lost_packets_have_their_numbers(side: str, tmp_path: Path) -> None:
-    """Those that a receiver's capture never had, too. The replay loses the same ones, which shows the sender."""
+    """Those that a receiver's capture lacks, too. The replay loses the same ones, which shows the sender."""
     lost = [30, 400, 401, 900]
     file, path = tmp_path / "lossy.pcapng", {"rate": "20Mbit/s", "delay": "20ms", "queue": "500pkt"}
     losses = {"loss": {"kind": "packets", "packets": lost}, "reverse": {"loss": "0%"}}
