@@ -379,6 +379,18 @@ def test_a_receivers_capture_has_the_idle_rtt_of_small_packets(tmp_path: Path) -
     assert found.path["base_rtt_s"] == pytest.approx(0.1, rel=0.01)
 
 
+def test_the_rate_of_an_application_is_not_that_of_the_link(tmp_path: Path) -> None:
+    """At the receiver, the time until the application writes looks like a queue of less than a packet."""
+    file = tmp_path / "writes.pcapng"
+    reno, path = {"kind": "tcp", "congestion": "reno"}, {"rate": "5Mbit/s", "delay": "40ms", "queue": "66pkt"}
+    workload = {"kind": "bulk", "duration": "5s", "rate": "1.287Mbit/s"}
+    lf.trace(reno, path, workload=workload, pcapng=file, side="receiver", snap=96, samples=False)
+    found = lf.explain(file, replay=False)
+    assert found.one is not None
+    assert found.limit == explained.APPLICATION
+    assert found.one.path["rate_bps"] is None
+
+
 def test_the_model_is_a_path(capture: Capture, tmp_path: Path) -> None:
     model = tmp_path / "model.toml"
     lf.explain(capture(explained.BANDWIDTH), replay=False).write_model(model)

@@ -74,6 +74,9 @@ pub struct PathFigures {
     /// Largest time that the queue adds in most round trips. Unlike the maximum, it has no ACKs that were delayed once.
     #[serde(skip)]
     pub usual_queue_s: Option<f64>,
+    /// Whether RTTs above the idle one show a queue. At a receiver, less than two packets can be an application that is late.
+    #[serde(skip)]
+    shows_queue: bool,
     /// Smallest RTT of data in the times between the steps.
     #[serde(skip)]
     idle_s: Vec<f64>,
@@ -145,8 +148,15 @@ impl PathFigures {
             }
         }
         let trains = &direction.trains;
-        let found = if queued.total() >= ENOUGH {
-            queued.quantile(0.5).map(|rate| (rate, RateSource::Queue))
+        // From afar, the RTT contains how long a sender without a packet to send takes to answer.
+        let is_link = |rate: f64| {
+            let packet = f64::from(direction.mss) / rate;
+            most.is_some_and(|queue| queue > LEAST_PACKETS * packet)
+        };
+        let of_queue = queued.quantile(0.5).filter(|_| queued.total() >= ENOUGH);
+        let shows_queue = position != Position::Receiver || of_queue.is_none_or(is_link);
+        let found = if let Some(rate) = of_queue.filter(|_| shows_queue) {
+            Some((rate, RateSource::Queue))
         } else if trains.queued.total() >= ENOUGH {
             trains.queued.quantile(0.5).map(|rate| (rate, RateSource::Trains))
         } else if position == Position::Receiver && trains.all.total() >= ENOUGH {
@@ -168,10 +178,9 @@ impl PathFigures {
             RateSource::Trains => rate > LEAST_OF_PEAK * peak,
         });
         let totals = &direction.totals;
-        let behind_link = found.map(|(rate, _)| rate).filter(|rate| {
-            let packet = f64::from(direction.mss) / rate;
-            position == Position::Receiver && most.is_some_and(|queue| queue > LEAST_PACKETS * packet)
-        });
+        let behind_link = found
+            .map(|(rate, _)| rate)
+            .filter(|&rate| position == Position::Receiver && is_link(rate));
         let base = round_trips.base_s(behind_link);
         Self {
             position,
@@ -192,6 +201,7 @@ impl PathFigures {
             flight: slices.iter().map(|slice| slice.flight).max().unwrap_or(0),
             changes,
             usual_queue_s: usual.quantile(USUAL),
+            shows_queue,
             idle_s,
         }
     }
@@ -199,9 +209,10 @@ impl PathFigures {
     /// Whether the queue did not empty during a slice.
     #[must_use]
     pub fn is_queued(&self, slices: &[Slice], place: usize) -> bool {
-        is_confirmed(slices, place, |one| {
-            exceeds(one, self.idle_rtt_s(one), self.position)
-        })
+        self.shows_queue
+            && is_confirmed(slices, place, |one| {
+                exceeds(one, self.idle_rtt_s(one), self.position)
+            })
     }
 
     /// Returns the smallest time that the queue adds in a slice in which it did not empty.
