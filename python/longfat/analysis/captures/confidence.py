@@ -2,9 +2,10 @@
 
 `benchmarks/explain_accuracy.py` makes these captures, each for one cause: in the simulator 30 of each cause
 (seed 4 at the sender, seed 9 at the receiver), and at the sender 2 to 16 of each between Linux kernels, with
-seeds that did not serve to choose the rules. The figures count the captures in which a limit had the largest share, and those of them
-made for it. Captures for causes that a place cannot show, such as policers at the receiver, count as well.
-Captures for changes of the path do not, since another limit has the largest share in them.
+seeds that did not serve to choose the rules. The figures count the captures in which a limit had the largest
+share, and those of them made for it. Captures for causes that a place cannot show, such as policers at the
+receiver, count as well. Captures for changes of the path do not, since another limit has the largest share in
+them.
 """
 
 from __future__ import annotations
