@@ -87,12 +87,12 @@ def build_driver(htsim: Path, folder: Path) -> Path:
     compiler = os.environ.get("CXX", "c++")
     if shutil.which(compiler) is None:
         raise ComparisonError(f"no C++ compiler: {compiler} not found (set CXX)")
-    headers = max(path.stat().st_mtime for path in sources.glob("*.h"))
+    shared = max(path.stat().st_mtime for path in (*sources.glob("*.h"), Path(__file__)))
     objects = []
     for source in (*(sources / f"{name}.cpp" for name in SOURCES), DRIVER):
         made = folder / f"{source.stem}.o"
         objects.append(made)
-        if not made.exists() or made.stat().st_mtime < max(source.stat().st_mtime, headers):
+        if not made.exists() or made.stat().st_mtime < max(source.stat().st_mtime, shared):
             print(f"compiling {source.name}", file=sys.stderr)
             run([compiler, *FLAGS, "-I", sources, "-c", source, "-o", made])
     program = folder / "driver"

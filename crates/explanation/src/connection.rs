@@ -220,7 +220,7 @@ impl Connection {
                 }
             }
         } else if handshake.established.is_none() && handshake.answer.is_some() && from == 0 {
-            handshake.established = Some((time, packet.length));
+            handshake.established = Some(time);
             if let Some((to_server, to_client)) = handshake.round_trips() {
                 let [client, server] = &mut self.sides;
                 let round_trips = &mut client.direction.round_trips;

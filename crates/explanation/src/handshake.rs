@@ -11,24 +11,21 @@ pub struct Handshake {
     pub repeated: u32,
     /// The SYN-ACK.
     pub answer: Option<Instant>,
-    /// The ACK of it, and its payload in bytes.
-    pub established: Option<(Instant, u32)>,
+    /// The ACK of it.
+    pub established: Option<Instant>,
 }
 
 impl Handshake {
     /// Returns the RTT between the capture and the server, and that between the capture and the client.
     #[must_use]
     pub fn round_trips(&self) -> Option<(Duration, Duration)> {
-        let ((_, syn), answer, (end, _)) = (self.syns?, self.answer?, self.established?);
+        let ((_, syn), answer, end) = (self.syns?, self.answer?, self.established?);
         Some((answer.saturating_since(syn), end.saturating_since(answer)))
     }
 
     /// Returns the start, the end, and the retransmitted SYNs.
     #[must_use]
     pub fn span(&self) -> Option<(Instant, Instant)> {
-        Some((
-            self.syns?.0,
-            self.established.map(|(time, _)| time).or(self.answer)?,
-        ))
+        Some((self.syns?.0, self.established.or(self.answer)?))
     }
 }

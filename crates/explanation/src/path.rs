@@ -16,7 +16,7 @@ const LEAST_OF_PEAK: f64 = 0.8;
 /// Arrivals show the bottleneck if they come in bursts this much faster than the flow.
 const BURSTS: f64 = 1.5;
 
-/// Packets that a link's queue has held if its rate is that of a link, and not that of an application.
+/// Packets that a queue at a receiver holds at least, at its rate: a shorter one is the time until an application writes.
 const LEAST_PACKETS: f64 = 1.5;
 
 /// Share of the RTT from which a queue before a loss counts as one.
@@ -74,7 +74,7 @@ pub struct PathFigures {
     /// Largest time that the queue adds in most round trips. Unlike the maximum, it has no ACKs that were delayed once.
     #[serde(skip)]
     pub usual_queue_s: Option<f64>,
-    /// Whether RTTs above the idle one show a queue. At a receiver, less than two packets can be an application that is late.
+    /// Whether RTTs above the idle one show a queue.
     #[serde(skip)]
     shows_queue: bool,
     /// Smallest RTT of data in the times between the steps.
@@ -148,7 +148,6 @@ impl PathFigures {
             }
         }
         let trains = &direction.trains;
-        // From afar, the RTT contains how long a sender without a packet to send takes to answer.
         let is_link = |rate: f64| {
             let packet = f64::from(direction.mss) / rate;
             most.is_some_and(|queue| queue > LEAST_PACKETS * packet)

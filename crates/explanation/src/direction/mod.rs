@@ -3,22 +3,23 @@
 //! A capture near the receiver has data later and ACKs earlier than the sender. ACKs therefore take effect after the time
 //! between the capture and the sender (the *near* round trip), so that a flight is that of the sender.
 
+mod acks;
+
 use std::collections::VecDeque;
 
 use foundation::{Duration, Instant};
 
-use crate::delayed_acks::{DELAYED, DelayedAcks, Sample};
+use self::acks::Ack;
+use crate::delayed_acks::DelayedAcks;
 use crate::numbering::Numbering;
 use crate::outstanding::{Outstanding, Repeated, Sent};
 use crate::packet::TcpPacket;
-use crate::pauses::{Pauses, SUDDEN};
+use crate::pauses::Pauses;
 use crate::rates::Trains;
 use crate::round_trips::RoundTrips;
 use crate::slices::{Slice, Slices, State};
 use crate::totals::Totals;
 
-/// ACKs on their way from the capture to the sender, at most.
-const MOST_PENDING: usize = 1 << 16;
 /// Silence after which a retransmission is that of a timer: just below the minimum RTO of Linux and of most systems.
 const TIMER: Duration = Duration::from_millis(190);
 /// A probe of the tail comes after two RTTs (RFC 8985, section 7.2); part of the silence is the ACK on its way.
@@ -37,22 +38,9 @@ const REORDERED: f64 = 0.6;
 const MOST_LOST: usize = 10_000;
 /// Share of the time between ACKs within which data follows an ACK directly.
 const DIRECTLY: f64 = 0.125;
-/// Weight of the newest time between ACKs.
-const NEWEST: f64 = 0.125;
 
 /// Payload of a full segment, unless a handshake or a larger segment states another.
 const DEFAULT_MSS: u32 = 1448;
-
-/// An ACK on its way to the sender.
-#[derive(Clone, Debug)]
-struct Ack {
-    due: Instant,
-    captured: Instant,
-    number: u64,
-    window: u64,
-    blocks: [(u64, u64); 4],
-    block_count: usize,
-}
 
 /// The data of one sender.
 #[derive(Debug)]
@@ -213,34 +201,6 @@ impl Direction {
         }
     }
 
-    /// Takes an ACK of the receiver. `scale` shifts its window field.
-    pub fn acknowledged(&mut self, packet: &TcpPacket, scale: u8) {
-        let (Some(number), Some(numbering)) = (packet.acknowledgement, &self.numbering) else {
-            return;
-        };
-        let number = numbering.unwrapped(number);
-        let scale = if packet.is_syn { 0 } else { scale };
-        let mut blocks = [(0, 0); 4];
-        for (place, &(start, end)) in blocks.iter_mut().zip(packet.sack_blocks()) {
-            *place = (numbering.unwrapped(start), numbering.unwrapped(end));
-        }
-        let ack = Ack {
-            due: packet.time + self.round_trips.near_now,
-            captured: packet.time,
-            number,
-            window: u64::from(packet.window) << scale,
-            blocks,
-            block_count: packet.sack_blocks().len(),
-        };
-        if let Some((stamp, _)) = packet.timestamps {
-            self.round_trips.stamp(stamp, packet.time);
-        }
-        self.pending.push_back(ack);
-        if self.round_trips.near_now.is_zero() || self.pending.len() > MOST_PENDING {
-            self.apply(packet.time);
-        }
-    }
-
     /// Whether a packet of the receiver acknowledges all data that was captured.
     #[must_use]
     pub fn is_covered_by(&self, packet: &TcpPacket) -> bool {
@@ -260,145 +220,8 @@ impl Direction {
         }
     }
 
-    /// Ends the capture. What the sender would answer to its last ACKs is not there to wait in a queue, so they take the
-    /// shortest time between the capture and the sender.
-    pub fn end(&mut self) {
-        if let Some(least) = self.round_trips.near {
-            for ack in &mut self.pending {
-                ack.due = ack.due.min(ack.captured + least);
-            }
-        }
-        self.apply(Instant::MAX);
-    }
-
     fn is_idle(&self) -> bool {
         self.slices.is_some() && self.acked >= self.next
-    }
-
-    /// Applies the ACKs that have reached the sender.
-    fn apply(&mut self, until: Instant) {
-        while self.pending.front().is_some_and(|ack| ack.due <= until) {
-            if let Some(ack) = self.pending.pop_front() {
-                self.acknowledge(&ack);
-            }
-        }
-    }
-
-    fn acknowledge(&mut self, ack: &Ack) {
-        // A late or forged number changes nothing.
-        if ack.number > self.next + 1 && self.slices.is_some() {
-            self.skip_to(ack);
-        }
-        let time = ack.due;
-        let interval = time.saturating_since(self.last_any_ack);
-        self.ack_interval =
-            if self.ack_interval.is_zero() || interval > self.round_trips.now.unwrap_or(interval) {
-                self.ack_interval.max(Duration::from_micros(1))
-            } else {
-                self.ack_interval.mul_f64(1.0 - NEWEST) + interval.mul_f64(NEWEST)
-            };
-        self.last_any_ack = time;
-        if !self.is_idle() || self.is_blocked() {
-            self.spend(self.state(), time);
-        }
-        let mut newest = None;
-        let mut bytes = 0;
-        self.delayed_acks.forget();
-        if ack.block_count > 0 && ack.blocks[0].1 <= ack.number {
-            self.totals.spurious_packets += 1;
-            if let Some(slices) = &mut self.slices {
-                slices.open().spurious += 1;
-            }
-        }
-        let is_single = self.outstanding.is_single();
-        for &(start, end) in &ack.blocks[..ack.block_count] {
-            // A block at or below the acknowledgement reports a duplicate (RFC 2883).
-            if start >= ack.number && end > start {
-                let covered = self.outstanding.sack(start, end);
-                bytes += covered.bytes;
-                self.totals.unseen_bytes += covered.unseen;
-                newest = newest.max(covered.newest);
-            }
-        }
-        let covered = self.outstanding.acknowledge(ack.number);
-        bytes += covered.bytes;
-        self.totals.unseen_bytes += covered.unseen;
-        // Of data behind a hole, SACK blocks may have been missing: it arrived long before.
-        if !covered.has_repeated {
-            newest = newest.max(covered.newest);
-        }
-        self.acked = self.acked.max(ack.number.min(self.next));
-        self.delivered += bytes;
-        if ack.number >= self.acked || self.right_edge == u64::MAX {
-            self.window = ack.window;
-            self.most_window = self.most_window.max(ack.window);
-            self.right_edge = ack.number + ack.window;
-        }
-        if self.recovery.is_some_and(|point| self.acked >= point) {
-            self.recovery = None;
-            self.trains.interrupt();
-        }
-        if bytes > 0 {
-            self.last_ack = time;
-        }
-        // SACK blocks that were left out appear later: only the latest transmission so far gives a sample.
-        if let Some(sent) = newest.filter(|&sent| sent >= self.last_sample) {
-            self.last_sample = sent;
-            let far = ack.captured.saturating_since(sent);
-            let sample = Sample {
-                at: time,
-                far,
-                least: self.round_trips.far.unwrap_or(far),
-                is_segment: bytes <= u64::from(self.mss),
-                is_last: self.outstanding.is_paused_after(sent, DELAYED),
-                is_everything: is_single && self.acked >= self.next,
-            };
-            if !self.delayed_acks.is_delayed(&sample) {
-                self.round_trips.far_now = far;
-                let least = self.gap().max(self.ack_interval.mul_f64(SUDDEN));
-                let paused = self.pauses.part_of((sent, far), time, least);
-                let steady = self.sample(far).saturating_sub(paused);
-                if let Some(slices) = &mut self.slices {
-                    let slice = slices.open();
-                    slice.steady_rtt = slice.steady_rtt.max(Some(steady));
-                }
-                if covered.newest == Some(sent) && paused.is_zero() {
-                    self.in_order = Some(steady);
-                }
-            }
-            if bytes > 0 {
-                let rtt = self.round_trips.now.unwrap_or(Duration::ZERO);
-                self.trains
-                    .acknowledge((ack.captured, sent), self.delivered, self.mss, rtt);
-            }
-        }
-        if let Some(slices) = &mut self.slices {
-            let slice = slices.open();
-            slice.delivered += bytes;
-            slice.arrival += ack.captured.saturating_since(self.last_captured);
-            slice.window = slice.window.max(ack.window);
-            if self.acked >= self.mark {
-                self.mark = self.next;
-                slices.close();
-                self.round_trips.end_round();
-            }
-        }
-        self.last_captured = self.last_captured.max(ack.captured);
-    }
-
-    /// Continues after data that the capture missed.
-    fn skip_to(&mut self, ack: &Ack) {
-        self.totals.unseen_bytes += ack.number - self.next;
-        self.next = ack.number;
-    }
-
-    fn sample(&mut self, far: Duration) -> Duration {
-        let rtt = self.round_trips.sample(far);
-        if let Some(slices) = &mut self.slices {
-            let slice = slices.open();
-            slice.sample(rtt, self.last_any_ack);
-        }
-        rtt
     }
 
     fn echo(&mut self, packet: &TcpPacket) {
@@ -477,8 +300,8 @@ impl Direction {
             let late = before.map_or(Duration::ZERO, |one| packet.time.saturating_since(one.time));
             if late < rtt.map_or(LEAST_GAP, |rtt| rtt.mul_f64(REORDERED)).max(LEAST_GAP) {
                 self.totals.reordered += 1;
-                // It was counted with the hole.
-                self.segments -= 1;
+                // They were counted with the hole.
+                self.segments -= u64::from(packet.length.div_ceil(self.mss));
                 return;
             }
         }
