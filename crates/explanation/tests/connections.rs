@@ -448,3 +448,30 @@ fn one_rtt_alone_is_no_evidence_of_a_queue() {
         assert!(time_of(&found, cause) < 1e-9, "{:?}", found.causes);
     }
 }
+
+#[test]
+fn late_packets_and_their_hole_count_once() {
+    let mut packets = vec![(0, Packet::data(1, 1448)), (10_000, Packet::ack(1449))];
+    // The second and the third come late, as one large packet; the fifth is lost.
+    for (time, number, length) in [
+        (20_000, 3, 1448),
+        (20_100, 1, 2896),
+        (20_200, 4, 1448),
+        (20_300, 5, 1448),
+    ] {
+        packets.push((time, Packet::data(1 + number * 1448, length)));
+    }
+    packets.push((60_000, Packet::data(1 + 4 * 1448, 1448)));
+    let found = explained(&packets);
+    assert_eq!((found.reordered, found.lost), (1, vec![5]));
+}
+
+#[test]
+fn segments_without_timestamps_are_full_ones() {
+    let mut packets: Vec<_> = (0..4)
+        .map(|number| (number * 100, Packet::data(1 + number * 1460, 1460)))
+        .collect();
+    packets.push((40_000, Packet::data(1 + 2 * 1460, 1460)));
+    let found = explained(&packets);
+    assert_eq!((found.large, found.path.mss, found.lost), (0, 1460, vec![3]));
+}

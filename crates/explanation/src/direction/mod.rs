@@ -39,8 +39,10 @@ const MOST_LOST: usize = 10_000;
 /// Share of the time between ACKs within which data follows an ACK directly.
 const DIRECTLY: f64 = 0.125;
 
-/// Payload of a full segment, unless a handshake or a larger segment states another.
+/// Payload of a full segment on Ethernet with the timestamps option, unless a handshake states another.
 const DEFAULT_MSS: u32 = 1448;
+/// The same without the option.
+const DEFAULT_MSS_UNSTAMPED: u32 = 1460;
 
 /// The data of one sender.
 #[derive(Debug)]
@@ -143,6 +145,9 @@ impl Direction {
     /// Takes a packet of the sender.
     pub fn sent(&mut self, packet: &TcpPacket) {
         self.totals.packets += 1;
+        if self.mss == DEFAULT_MSS && packet.length == DEFAULT_MSS_UNSTAMPED && packet.timestamps.is_none() {
+            self.mss = DEFAULT_MSS_UNSTAMPED;
+        }
         self.segments += u64::from(packet.length.div_ceil(self.mss)).max(1);
         self.totals.marked += u64::from(packet.is_marked);
         let numbering = self
@@ -301,7 +306,7 @@ impl Direction {
             if late < rtt.map_or(LEAST_GAP, |rtt| rtt.mul_f64(REORDERED)).max(LEAST_GAP) {
                 self.totals.reordered += 1;
                 // They were counted with the hole.
-                self.segments -= u64::from(packet.length.div_ceil(self.mss));
+                self.segments -= (end - start).div_ceil(u64::from(self.mss));
                 return;
             }
         }
@@ -363,10 +368,7 @@ impl Direction {
         } else {
             self.spend(self.state(), time);
         }
-        if packet.length > self.mss && self.totals.large == 0 {
-            self.mss = packet.length;
-        }
-        let mut ordinal = self.segments + 1 - u64::from(packet.length.div_ceil(self.mss));
+        let mut ordinal = self.segments + 1 - (end - start).div_ceil(u64::from(self.mss));
         if start > self.next {
             let missed = (start - self.next).div_ceil(u64::from(self.mss));
             self.segments += missed;
