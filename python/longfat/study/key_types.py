@@ -612,8 +612,8 @@ class ProtocolTcpKeys(TypedDict, total=False):
     """Announced maximum segment size: payload and options, so timestamps take 12 bytes of it. Default:
     "1460B"."""
     nagle: bool
-    """Delay a small segment while another is unacknowledged (Nagle's algorithm). Default: true, ns3
-    false."""
+    """Delay a small segment while another small one is unacknowledged (Minshall's variant of Nagle's
+    algorithm, as in Linux), with profile rfc while any data is. Default: true, ns3 false."""
     path: Literal["first", "random", "round-robin", "least-rtt"]
     """Path of a connection where several exist: first, random, round-robin or least-rtt (by the latest
     measurement). Default: "first"."""
@@ -847,8 +847,8 @@ class ProtocolMptcpKeys(TypedDict, total=False):
     """Announced maximum segment size: payload and options, so timestamps take 12 bytes of it. Default:
     "1460B"."""
     nagle: bool
-    """Delay a small segment while another is unacknowledged (Nagle's algorithm). Default: true, ns3
-    false."""
+    """Delay a small segment while another small one is unacknowledged (Minshall's variant of Nagle's
+    algorithm, as in Linux), with profile rfc while any data is. Default: true, ns3 false."""
     opportunistic_retransmission: bool
     """With a full receive window, retransmit the oldest data on a faster subflow (Raiciu et al., NSDI 2012,
     section 4.2). Needs shared_window. Default: false."""
@@ -1206,8 +1206,8 @@ class ProtocolKeys(TypedDict, total=False):
     """Announced maximum segment size: payload and options, so timestamps take 12 bytes of it. Default:
     "1460B"."""
     nagle: bool
-    """Delay a small segment while another is unacknowledged (Nagle's algorithm). Default: true, ns3
-    false."""
+    """Delay a small segment while another small one is unacknowledged (Minshall's variant of Nagle's
+    algorithm, as in Linux), with profile rfc while any data is. Default: true, ns3 false."""
     path: Literal["first", "random", "round-robin", "least-rtt"]
     """Path of a connection where several exist: first, random, round-robin or least-rtt (by the latest
     measurement). Default: "first"."""
@@ -1452,8 +1452,8 @@ class TrafficProtocolKeys(TypedDict, total=False):
     """Announced maximum segment size: payload and options, so timestamps take 12 bytes of it. Default:
     "1460B"."""
     nagle: bool
-    """Delay a small segment while another is unacknowledged (Nagle's algorithm). Default: true, ns3
-    false."""
+    """Delay a small segment while another small one is unacknowledged (Minshall's variant of Nagle's
+    algorithm, as in Linux), with profile rfc while any data is. Default: true, ns3 false."""
     path: Literal["first", "random", "round-robin", "least-rtt"]
     """Path of a connection where several exist: first, random, round-robin or least-rtt (by the latest
     measurement). Default: "first"."""

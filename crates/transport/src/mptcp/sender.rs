@@ -13,6 +13,15 @@ pub(super) struct Reinjection {
     pub previous: u8,
 }
 
+/// When a partial segment waits for more data (Nagle's algorithm).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Nagle {
+    /// While data is unacknowledged (RFC 9293, section 3.7.4).
+    Classic,
+    /// While another partial segment is (`tcp_minshall_check` of Linux).
+    Minshall,
+}
+
 /// Sending direction. Positions count from 1, as in [`Mapping`](super::segment::Mapping).
 #[derive(Debug)]
 pub(super) struct DataSender {
@@ -23,6 +32,8 @@ pub(super) struct DataSender {
     /// Right right_edge of the peer's receive window (RFC 8684, section 3.3.1).
     pub right_edge: u64,
     pub finishing: bool,
+    /// End of the last partial segment (Minshall's variant of Nagle's algorithm).
+    pub small_end: u64,
     /// Last position retransmitted on another subflow because the window was full.
     pub last_unblocked: u64,
     buffer: u64,
@@ -39,6 +50,7 @@ impl DataSender {
             written: 1,
             right_edge: 1,
             finishing: false,
+            small_end: 0,
             last_unblocked: 0,
             buffer,
             reinjections: VecDeque::new(),

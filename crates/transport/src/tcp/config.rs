@@ -121,7 +121,7 @@ omit_unset! {
         /// Delay ACKs of data above a gap as Linux does: after three, by 5 % of the round trip, at most 1 ms and 44 segments. It matters to controllers that act per ACK, such as prague. Default: false.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         pub sack_compression: bool,
-        /// Delay a small segment while another is unacknowledged (Nagle's algorithm). Default: true, ns3 false.
+        /// Delay a small segment while another small one is unacknowledged (Minshall's variant of Nagle's algorithm, as in Linux), with profile rfc while any data is. Default: true, ns3 false.
         pub nagle: Option<bool>,
         /// Memory for unacknowledged and unsent data, overhead included. Default: linux "4MiB" (tcp_wmem), rfc "1MiB", ns3 "128KiB".
         pub send_buffer: Option<Size>,

@@ -112,3 +112,27 @@ fn rejects_keys_without_effect() {
         assert!(problems[0].to_string().starts_with(key), "{problems:?}");
     }
 }
+
+#[test]
+fn a_partial_segment_waits_as_in_tcp() {
+    // Linux waits for another partial segment only (Minshall); RFC 9293, section 3.7.4, for any segment.
+    for (profile, second) in [("linux", 1), ("rfc", 0)] {
+        let config: MptcpConfig = serde_json::from_value(serde_json::json!({
+            "kind": "mptcp", "profile": profile, "policy": {"kind": "all", "first": "first"},
+        }))
+        .unwrap();
+        let mut pair = Pair::lossless(&config, &[100], 0);
+        pair.ends[0].finish = false;
+        pair.open();
+        pair.run_until(at(1000));
+        let before = pair.trace.len();
+        pair.with(Side::Client, |client, now| client.write(now, 2000));
+        pair.run_until(at(1010));
+        let sent = pair.trace.len() - before;
+        assert_eq!(sent, 1 + second, "{profile}");
+        // A second partial segment waits in both.
+        pair.with(Side::Client, |client, now| client.write(now, 100));
+        pair.run_until(at(1020));
+        assert_eq!(pair.trace.len() - before, sent, "{profile}");
+    }
+}

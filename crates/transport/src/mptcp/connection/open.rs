@@ -19,7 +19,7 @@ use crate::mptcp::receiver::DataReceiver;
 use crate::mptcp::segment::{
     DSS_BARE, DSS_MAPPED, JoinHmac, MptcpOption, PathIndex, Segment, Signal, Token, reason,
 };
-use crate::mptcp::sender::DataSender;
+use crate::mptcp::sender::{DataSender, Nagle};
 use crate::statistics::Statistics;
 use crate::tcp::{self, Flags, ReservedOptions, TcpConfig, reset_for};
 
@@ -41,7 +41,7 @@ pub struct Setup {
     /// Initial size of a receive buffer that grows.
     first_window: Option<u64>,
     shared_window: bool,
-    nagle: bool,
+    nagle: Option<Nagle>,
     most: usize,
     start: StartParameters,
     linux: bool,
@@ -57,7 +57,16 @@ impl Setup {
         let parameters = subflow.parameters();
         let (send_buffer, receive_buffer) = parameters.buffers();
         let first_window = config.window_grows().then(|| parameters.first_window());
-        let nagle = subflow.nagle.unwrap_or(config.tcp.profile != tcp::Profile::Ns3);
+        let profile = config.tcp.profile;
+        let variant = if profile == tcp::Profile::Linux {
+            Nagle::Minshall
+        } else {
+            Nagle::Classic
+        };
+        let nagle = subflow
+            .nagle
+            .unwrap_or(profile != tcp::Profile::Ns3)
+            .then_some(variant);
         // The connection forms the segments and applies Nagle's algorithm itself.
         subflow.nagle = Some(false);
         subflow.send_buffer = Some(foundation::Size::from_bytes(UNLIMITED));
@@ -125,7 +134,7 @@ impl Setup {
         self.shared_window
     }
 
-    pub(super) const fn nagle(&self) -> bool {
+    pub(super) const fn nagle(&self) -> Option<Nagle> {
         self.nagle
     }
 

@@ -6,6 +6,7 @@ use super::subflow::Role;
 use super::{Connection, Mode};
 use crate::mptcp::scheduler::{Choice, DataView};
 use crate::mptcp::segment::CAPABLE_EXTRA;
+use crate::mptcp::sender::Nagle;
 
 impl Connection {
     /// Assigns the next segment to a subflow. Returns whether a segment may leave.
@@ -236,11 +237,15 @@ impl Connection {
         };
         if bytes < segment && data.in_flight > 0 {
             // A small segment waits for the window or for more data (RFC 9293, sections 3.7.4 and 3.8.6.2.1).
-            let nagle = self.setup.nagle() && !self.outgoing.finishing;
             if bytes < data.unsent {
                 return self.unblock(now);
             }
-            if nagle {
+            let waits = match self.setup.nagle() {
+                Some(Nagle::Minshall) => self.outgoing.small_end > self.outgoing.una,
+                Some(Nagle::Classic) => true,
+                None => false,
+            };
+            if waits && !self.outgoing.finishing {
                 return false;
             }
         }
@@ -252,6 +257,9 @@ impl Connection {
         };
         let Some(taken) = taken else { return false };
         self.outgoing.next = start + taken;
+        if taken < segment && taken == data.unsent {
+            self.outgoing.small_end = self.outgoing.next;
+        }
         self.restart_tail_timer(now);
         true
     }
