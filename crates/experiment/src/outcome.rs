@@ -185,7 +185,7 @@ pub struct Transaction {
 }
 
 impl Transaction {
-    /// Returns the response time; with `reconnect` it includes the connection setup.
+    /// Returns the response time; for the first request of a connection it includes the connection setup.
     #[must_use]
     pub fn time(&self) -> Duration {
         self.responded_at - self.requested_at

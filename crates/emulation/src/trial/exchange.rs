@@ -169,7 +169,10 @@ fn send_requests(
     };
     let mut buffer = vec![0; CHUNK];
     for number in 1..=requests {
-        let requested_at = context.clock.now();
+        let requested_at = match number {
+            1 => flow.id.opened_at,
+            _ => context.clock.now(),
+        };
         write(context, flow, socket, request)?;
         if number == requests {
             socket.shutdown(Shutdown::Write)?;

@@ -73,18 +73,11 @@ fn send_all(
     let mut account = Totals::default();
     let mut open: Option<TcpStream> = None;
     for number in 1..=requests {
-        let mut from = capture.start();
-        let mut requested_at = context.clock.now();
+        let from = capture.start();
+        let requested_at = context.clock.now();
         let mut socket = match open.take() {
             Some(socket) => socket,
-            None => {
-                let socket = sockets::connect(context.kernel, None, to)?;
-                if !reconnects {
-                    // The handshake is not part of a request.
-                    (from, requested_at) = (capture.start(), context.clock.now());
-                }
-                socket
-            }
+            None => sockets::connect(context.kernel, None, to)?,
         };
         let is_last = reconnects || number == requests;
         write(context, flow, &mut socket, request)?;

@@ -54,7 +54,7 @@ pub(super) const OF_A_TRIAL: &[Description] = descriptions! {
     "throughput_bps", "bit/s", higher, of_links(true): "throughput of the bottleneck link, including headers and retransmissions (mean over several bottlenecks)";
     "utilisation", "", higher, range(SHARE), of_links(true): "share of the measured time in which the bottleneck transmits, or throughput over the capacity of its trace (mean over several bottlenecks)";
     "rtt_mean_s", "s", lower, censoring(requests("rtt_min_s")): "mean round-trip time";
-    "rtt_min_s", "s", lower: "minimum round-trip time";
+    "rtt_min_s", "s", lower: "minimum round-trip time, up to 0.1 % less: the lower end of its bin";
     "one_way_delay_mean_s", "s", lower: "mean one-way delay of the datagrams that arrive; only of measured UDP flows with a rate, none in netns";
     "one_way_delay_p50_s", "s", lower: "median one-way delay of the datagrams that arrive; as one_way_delay_mean_s";
     "one_way_delay_p95_s", "s", lower: "95th percentile of the one-way delay of the datagrams that arrive; as one_way_delay_mean_s";
@@ -78,7 +78,7 @@ pub(super) const OF_A_TRIAL: &[Description] = descriptions! {
     "unconverged", "", lower: "1 if Jain's index does not reach 0.9 in 5 consecutive samples before the end of the trial, else 0";
     "share", "", higher, range(SHARE): "goodput of the measured flows over the total goodput including traffic";
     "traffic_goodput_bps", "bit/s", higher: "total goodput of the traffic";
-    "fct_mean_s", "s", lower, censoring(TIMES): "mean flow completion time: from opening to the arrival of the last byte; for requests, to the complete response; for a web page, to its last object; flows that the end of the trial cuts off count by the product-limit estimator (Kaplan and Meier 1958); null if the longest time is that of such a flow, a flow failed or a request was not answered";
+    "fct_mean_s", "s", lower, censoring(TIMES): "mean flow completion time: from opening to the arrival of the last byte; for requests, from the request to the complete response, with the connection setup for the first of a connection; for a web page, to its last object; flows that the end of the trial cuts off count by the product-limit estimator (Kaplan and Meier 1958); null if the longest time is that of such a flow, a flow failed or a request was not answered";
     "fct_min_s", "s", lower, censoring(TIMES): "minimum flow completion time";
     "fct_p50_s", "s", lower, censoring(TIMES): "median flow completion time, by the product-limit estimator as the mean; failed flows and unanswered requests count as slower than all others: null if it falls among times that are unknown";
     "fct_p95_s", "s", lower, censoring(TIMES): "95th percentile of the flow completion time; null as fct_p50_s";
