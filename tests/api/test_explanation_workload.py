@@ -9,7 +9,7 @@ import pytest
 
 import longfat as lf
 from longfat.analysis.captures.explained import Direction
-from longfat.api.explanation_workload import workload
+from longfat.api.explanation_workload import workload, writing_interval_s
 
 TCP = {"kind": "tcp", "congestion": "cubic"}
 PATH = {"rate": "20Mbit/s", "delay": "20ms", "queue": "100pkt"}
@@ -102,3 +102,16 @@ def test_too_many_messages_are_not_simulated(tmp_path: Path) -> None:
     assert found.replay is not None
     assert found.replay.problem is not None
     assert "more than 1,000" in found.replay.problem
+
+
+@pytest.mark.parametrize("side", ["sender", "receiver"])
+def test_regular_writes_without_answers_do_not_wait_for_the_network(tmp_path: Path, side: str) -> None:
+    writes = {"kind": "frames", "size": "20kB", "frame_rate": "10/s", "deadline": "1s", "duration": "8s"}
+    found = captured(tmp_path, writes, side, {"rate": "20Mbit/s", "delay": "20ms", "queue": "100pkt"})
+    one = direction(found)
+    assert max(one.limits, key=one.limits.__getitem__) == "application"
+    assert writing_interval_s(one) == pytest.approx(0.1, abs=1e-3)
+    assert found.replay is not None
+    assert "the application writes every 100 ms" in str(found.replay.problem)
+    # A request waits for the answer to the one before.
+    assert writing_interval_s(direction(captured(tmp_path, REQUESTS, "sender"))) is None

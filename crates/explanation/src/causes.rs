@@ -396,7 +396,13 @@ impl Window {
             return Cause::Application;
         }
         if is_flat(before, slice, path) {
-            Cause::SendBuffer
+            // A flight that ends with a silence is a write, not the sender's buffer.
+            let has_silence = |one: &Slice| !one.time(State::Idle).is_zero();
+            if has_silence(slice) || before.iter().rev().take(FLAT).any(has_silence) {
+                Cause::Application
+            } else {
+                Cause::SendBuffer
+            }
         } else if is_below_loss {
             self.loss
         } else {

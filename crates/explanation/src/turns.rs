@@ -18,6 +18,8 @@ pub struct Turn {
     pub is_client: bool,
     /// Bytes, without repetitions.
     pub bytes: u64,
+    /// Time of its first packet in seconds, since the first packet of the connection.
+    pub start_s: f64,
     /// Time in seconds from the arrival of all data before it at its sender, or from the acknowledgement of the sender's own
     /// data, until its first packet. Of the first turn: 0.
     pub pause_s: f64,
@@ -45,6 +47,8 @@ pub struct Said {
 /// The turns of a connection.
 #[derive(Debug, Default)]
 pub struct Turns {
+    /// Time of the first packet.
+    first: Option<Instant>,
     found: Vec<Turn>,
     /// By end: time of its last data.
     last_data: [Option<Instant>; 2],
@@ -58,6 +62,7 @@ impl Turns {
     pub fn packet(&mut self, said: Said) {
         let Said { time, from, .. } = said;
         let other = 1 - from;
+        let first = *self.first.get_or_insert(time);
         if said.fresh > 0 {
             let is_client = from == 0;
             let is_same = self.found.last().is_some_and(|turn| turn.is_client == is_client);
@@ -73,6 +78,7 @@ impl Turns {
                 _ => self.push(Turn {
                     is_client,
                     bytes: said.fresh,
+                    start_s: time.saturating_since(first).as_secs_f64(),
                     pause_s: if is_pause { pause.as_secs_f64() } else { 0.0 },
                 }),
             }
@@ -170,6 +176,25 @@ mod tests {
             (541, 0, 300, false),
         ]);
         assert_eq!(found, [(true, 2000, 0), (true, 1000, 500)]);
+    }
+
+    #[test]
+    fn turns_start_with_their_first_packet() {
+        let mut turns = Turns::default();
+        for (millis, fresh) in [(5, 0), (45, 1000), (46, 1000), (645, 700)] {
+            turns.packet(Said {
+                time: Instant::from_nanos(millis * 1_000_000),
+                from: 0,
+                fresh,
+                has_data: fresh > 0,
+                covers: false,
+                round_trip: Duration::ZERO,
+                whole: RTT,
+            });
+            turns.covered[0] = Some(Instant::from_nanos(100_000_000));
+        }
+        let starts: Vec<f64> = turns.all().unwrap().iter().map(|turn| turn.start_s).collect();
+        assert_eq!(starts, [0.04, 0.64]);
     }
 
     #[test]

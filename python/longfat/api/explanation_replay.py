@@ -13,7 +13,7 @@ from longfat.analysis.forecast import prediction_interval
 from longfat.api import buffers, explanation_changes
 from longfat.api import explanation_senders as senders
 from longfat.api.explanation_losses import independent_losses, same_losses, shows_queue
-from longfat.api.explanation_workload import workload
+from longfat.api.explanation_workload import workload, writing_interval_s
 
 if TYPE_CHECKING:
     from longfat.analysis.captures.explained import Direction
@@ -178,6 +178,9 @@ def _unsuitable(one: Direction, data: Mapping[str, Any]) -> str | None:
         return f"the receiving application {_BUSY}"
     if data["kind"] == "file" and one.limits.get(explained.APPLICATION, 0.0) > _MOST_PAUSES:
         return f"the application {_BUSY}"
+    interval_s = writing_interval_s(one)
+    if interval_s is not None and one.limits.get(explained.APPLICATION, 0.0) > _MOST_PAUSES:
+        return f"the application writes every {1e3 * interval_s:.3g} ms without waiting for an answer, so that the network does not decide the duration"
     if one.connection["multipath"] is not None:
         return "a subflow of Multipath TCP is not simulated without the others"
     for limit, text in _UNMODELLED.items():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -9,6 +11,11 @@ if TYPE_CHECKING:
 
 _MOST_EXCHANGES = 1000
 """Groups of objects of a workload."""
+_LEAST_WRITES = 10
+_MOST_ANSWERS = 2
+"""Data of the peer at the start and at the end, such as a confirmation."""
+_STEADY = 0.02
+"""Share of the interval between writes by which one differs on average, at most, if they are regular."""
 
 
 def workload(one: Direction) -> dict[str, Any] | None:
@@ -46,3 +53,19 @@ def workload(one: Direction) -> dict[str, Any] | None:
         for number, exchange in enumerate(exchanges)
     ]
     return {"kind": "web-page", "objects": objects}
+
+
+def writing_interval_s(one: Direction) -> float | None:
+    """Returns the time between the writes of a sender that has no answers and writes regularly; else None.
+
+    It does not wait for the network, although each write may end before the next one.
+    """
+    turns = one.connection["turns"] or []
+    own = [turn for turn in turns if turn["is_client"] == one.is_client]
+    if len(own) < _LEAST_WRITES or len(turns) - len(own) > _MOST_ANSWERS:
+        return None
+    intervals = [later["start_s"] - turn["start_s"] for turn, later in pairwise(own)]
+    interval = median(intervals)
+    # A write that follows an acknowledgement at once belongs to the turn before: there are several intervals.
+    spread = fmean(abs(each - interval * round(each / interval)) for each in intervals)
+    return interval if spread < _STEADY * interval else None
