@@ -18,6 +18,7 @@ from longfat.analysis.captures.replayed import Change, Replay
 from longfat.api import explanation_changes, explanation_replay, explanation_senders, explanation_workload
 from longfat.api import specification as real
 from longfat.api.explanation_losses import independent_losses
+from longfat.system.parameters import ParameterError
 
 CUBIC, VEGAS = {"kind": "tcp", "congestion": "cubic"}, {"kind": "tcp", "congestion": "vegas"}
 PROTOCOLS = {"cubic": CUBIC, "vegas": VEGAS}
@@ -137,6 +138,28 @@ def test_all_possible_controllers_are_simulated(lossy: Direction) -> None:
     assert mixed.rtt == pytest.approx(0.75 * rtts[0] + 0.25 * rtts[1], rel=0.05)
     improbable = _changes(known, {"cubic": 0.97, "vegas": 0.03}, PATH)["initial window of 30 packets"]
     assert improbable.rtt == rtts[0]
+
+
+def test_a_rate_that_the_user_knows_gives_all_predictions(tmp_path: Path) -> None:
+    file, model = tmp_path / "loss.pcapng", tmp_path / "path.toml"
+    # As in the next test.
+    lf.trace(CUBIC, {**PATH, "loss": "1%"}, "1MB", seed=1003, pcapng=file, snap=96, samples=False)
+    unknown = lf.explain(file, trials=4)
+    assert unknown.replay is not None
+    assert "no random loss" in unknown.replay.unknown
+    assert any("State it with --rate." in line for line in map(str, unknown.remarks()))
+    found = lf.explain(file, rate="20Mbit/s", trials=4)
+    assert found.replay is not None
+    assert not found.replay.unknown
+    assert any("20.0 Mbit/s (as given)" in line for line in map(str, found.remarks()))
+    [without] = [one for one in found.replay.changes if one.name == "no random loss"]
+    lossless = lf.simulate(CUBIC, PATH, "1MB").metrics["completion_s"]
+    assert without.duration.value == pytest.approx(lossless, rel=0.1)
+    found.write_model(model)
+    assert 'rate = "20Mbit/s"' in model.read_text()
+    for rate, text in (("20", "is not a rate"), ("0Mbit/s", "is not above 0")):
+        with pytest.raises(ParameterError, match=text):
+            lf.explain(file, rate=rate)
 
 
 def test_changes_that_depend_on_an_unknown_rate_have_no_prediction(tmp_path: Path) -> None:

@@ -180,7 +180,8 @@ def _unsuitable(one: Direction, data: Mapping[str, Any]) -> str | None:
         return f"the application {_BUSY}"
     interval_s = writing_interval_s(one)
     if interval_s is not None and one.limits.get(explained.APPLICATION, 0.0) > _MOST_PAUSES:
-        return f"the application writes every {1e3 * interval_s:.3g} ms without waiting for an answer, so that the network does not decide the duration"
+        writes = f"the application writes every {1e3 * interval_s:.3g} ms without waiting for an answer"
+        return f"{writes}, so that the network does not decide the duration"
     if one.connection["multipath"] is not None:
         return "a subflow of Multipath TCP is not simulated without the others"
     for limit, text in _UNMODELLED.items():

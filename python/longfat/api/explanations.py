@@ -15,6 +15,7 @@ from longfat.analysis.captures.explained import Direction
 from longfat.analysis.captures.phases import Phase
 from longfat.analysis.captures.replayed import Replay
 from longfat.api import explanation_replay
+from longfat.api.quantities import Rate, of_parameter
 from longfat.presentation import names
 from longfat.presentation.displayed import Displayed, TextTable
 from longfat.presentation.formatting import quantity
@@ -205,6 +206,7 @@ def explain(
     capture: File | str,
     *,
     flow: SupportsIndex | None = None,
+    rate: Rate | None = None,
     replay: bool = True,
     trials: SupportsIndex = 10,
     progress: bool | None = None,
@@ -216,6 +218,8 @@ def explain(
             Ctrl-C ends: what was read until then is explained.
         flow: Number of the connection in the order of first packets, from 0, as `tcp.stream` in Wireshark; by
             default that with most data.
+        rate: Rate of the bottleneck, such as "20Mbit/s", if you know it: captures without a queue show only a
+            lower bound. Predictions and the path model use it.
         replay: Whether to simulate the transfer over the path that the capture shows, and with changes.
         trials: Simulated trials of each controller and change.
         progress: Whether to show the progress; by default in a notebook or at a prompt.
@@ -231,6 +235,9 @@ def explain(
     count = int(trials)
     if not 2 <= count <= MOST_TRIALS:
         raise ParameterError("trials", f"is out of range: 2 to {MOST_TRIALS}")
+    known = None if rate is None else of_parameter("rate", rate, "rate")
+    if known == 0:
+        raise ParameterError("rate", f'"{rate}" is not above 0')
     display = watching(progress)
 
     def show(text: str) -> None:
@@ -239,6 +246,8 @@ def explain(
     try:
         document = _read(capture, lambda frames: show(f"{frames:,} frames"))
         one = _chosen(document, number)
+        if one is not None and known is not None:
+            one = one.with_rate(known)
         replayed = None
         if replay and one is not None and one.limit is not None:
             replayed = explanation_replay.replay(one, count, show)

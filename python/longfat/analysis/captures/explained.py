@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -77,9 +77,18 @@ class Direction:
 
     def on_wire(self, payload: float) -> float:
         """Returns a rate of payload with the headers of IP and TCP, in bit/s."""
+        return payload * self._overhead
+
+    @property
+    def _overhead(self) -> float:
         mss: int = self.path["mss"]
         headers = HEADERS_6 if self.ends[0].startswith("[") else HEADERS
-        return payload * (mss + headers) / mss
+        return (mss + headers) / mss
+
+    def with_rate(self, rate: float) -> Direction:
+        """Returns the direction with a rate of the bottleneck in bit/s that the user knows."""
+        path = {**self.path, "rate_bps": rate / self._overhead, "rate_from": "given"}
+        return replace(self, document={**self.document, "path": path})
 
     @property
     def time(self) -> float:

@@ -72,6 +72,7 @@ _RATE_SOURCES = {
     "queue": "while its queue was not empty",
     "trains": "from trains of packets",
     "arrivals": "from arrivals at the receiver",
+    "given": "as given",
 }
 
 
@@ -201,7 +202,7 @@ def replayed(replay: Replay) -> list[str]:
         found += ["With changes ([95 % of such transfers]):", *changes(replay).lines()]
     if replay.unknown:
         text = "they depend on the rate of the link, of which the capture shows only a lower bound"
-        found.append(f"No predictions for {', '.join(replay.unknown)}: {text}")
+        found.append(f"No predictions for {', '.join(replay.unknown)}: {text}. State it with --rate.")
     return found
 
 
