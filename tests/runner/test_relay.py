@@ -16,7 +16,7 @@ from tests.waiting import PATIENCE_S, wait_until
 
 from longfat.results.run import Cell
 from longfat.results.trial import Trial
-from longfat.worlds import processes, relay
+from longfat.worlds import netns, processes, relay
 from longfat.worlds.executor import CancelledTrialError
 
 Data = dict[str, Any]
@@ -70,6 +70,21 @@ def test_the_forecast_is_the_simulated_time_divided_by_jobs() -> None:
     assert alone == pytest.approx(4 * shared)
     one.close()
     many.close()
+
+
+def test_the_forecast_of_requests_contains_their_pauses() -> None:
+    requests = {"kind": "request-response", "requests": 5, "think": "1s", "request_size": "1kB"}
+    spec = {
+        **SPEC,
+        "protocol": {"kind": "tcp"},
+        "workload": requests,
+        "path": {"rate": "10Mbit/s", "delay": "50ms"},
+    }
+    executor = netns.Netns(1)
+    forecast = executor.forecast([Trial("key", Cell("netns", "tcp", {}, spec), 0, 1)])
+    executor.close()
+    # Four pauses, the handshake, and five round trips.
+    assert forecast == pytest.approx(4.6, rel=0.05)
 
 
 def test_trials_run_concurrently() -> None:

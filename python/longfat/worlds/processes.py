@@ -11,7 +11,7 @@ import json
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from longfat import _native
@@ -201,7 +201,7 @@ class ProcessExecutor(ThreadedExecutor):
                 return self._expected[name]
             workload = trial.spec["workload"]
             duration = _seconds(workload, "duration")
-            seconds = duration or metrics.get("completion_s", 0.0)
+            seconds = duration or metrics.get("completion_s") or _requests_s(workload, metrics)
             # Packets are counted after the warm-up only.
             span = seconds - _seconds(workload, "warm_up")
             self._expected[name] = (seconds, metrics.get("packets_sent", 0.0) / span if span > 0 else 0.0)
@@ -215,6 +215,12 @@ class ProcessExecutor(ThreadedExecutor):
         with self._guard:
             for endpoint in self._running:
                 endpoint.process.kill()
+
+
+def _requests_s(workload: dict[str, Any], metrics: Mapping[str, float]) -> float:
+    """Returns the time of requests one after the other, with the pauses between them, in s."""
+    requests = workload.get("requests", 1)
+    return float(requests * (metrics.get("fct_mean_s") or 0.0) + (requests - 1) * _seconds(workload, "think"))
 
 
 def _seconds(workload: dict[str, Any], key: str) -> float:
