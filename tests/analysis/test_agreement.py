@@ -260,3 +260,13 @@ def test_a_relative_difference_is_never_below_minus_100_percent(factory: Any) ->
     assert agreement_text.bounds(one).endswith("+\N{INFINITY}) %")
     spec = differences.chart(run, agreement.agreements(run.cells), agreement.MEASURES[:1])
     assert "Infinity" not in json.dumps(spec)
+
+
+def test_requests_are_compared_by_their_completion_times(factory: Any) -> None:
+    run = factory.run(factory.study(), factory.by_theory)
+    for kind, expected in (("bulk", []), ("request-response", ["fct_mean_s"])):
+        for cell in run.cells:
+            change(cell, "fct_mean_s", [0.2, 0.21, 0.19])
+            cell.cell.spec["workload"] = {"kind": kind}
+        measures = [one.metric for one in agreement.measured(agreement.agreements(run.cells))]
+        assert [one for one in measures if one.startswith("fct")] == expected

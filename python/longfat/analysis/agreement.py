@@ -28,12 +28,13 @@ class Measure:
     """A metric in which worlds are compared, and the allowed difference.
 
     `part` is relative to the first world's mean, `amount` in the metric's unit; the larger of both counts.
-    Without either, the difference has no verdict.
+    Without either, the difference has no verdict. With `kinds`, only workloads of these kinds are compared.
     """
 
     metric: str
     part: float | None = None
     amount: float | None = None
+    kinds: tuple[str, ...] = ()
 
     @property
     def is_limited(self) -> bool:
@@ -49,12 +50,13 @@ class Measure:
 
 MEASURES = (
     Measure("goodput_bps", part=0.10),
+    Measure("fct_mean_s", part=0.10, amount=0.001, kinds=("request-response", "web-page", "arrivals")),
     Measure("rtt_mean_s", part=0.10, amount=0.001),
     Measure("jain", amount=0.05),
     Measure("share", amount=0.05),
     Measure("retransmissions"),
 )
-"""The compared metrics, the most important first.
+"""The compared metrics, the most important first. The goodput of requests depends on the pauses between them.
 
 The scheduler of a computer occasionally adds a millisecond to a round trip on any path.
 """
@@ -179,6 +181,8 @@ def _compare(first: CellResult, other: CellResult) -> Agreement | None:
 
 def _difference(first: CellResult, other: CellResult, measure: Measure) -> Difference | None:
     metric = measure.metric
+    if measure.kinds and first.cell.spec.get("workload", {}).get("kind") not in measure.kinds:
+        return None
     b, a = paired(first, other, metric)
     if not a or metric in first.censored or metric in other.censored:
         return None
