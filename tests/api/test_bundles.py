@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from tests.conftest import Cli
 import longfat as lf
 from longfat.api import studies
 from longfat.api.runs import InterruptedRun
-from longfat.bundles import archive, provenance
+from longfat.bundles import archive, provenance, texts
 from longfat.bundles.archive import BundleError
 
 Data = dict[str, Any]
@@ -116,6 +117,19 @@ def test_equal_runs_give_equal_bytes(run: Path, tmp_path: Path, monkeypatch: pyt
     first, second = ({one: archived.read(one) for one in archived.namelist()} for archived in made)
     assert [name for name in first if first[name] != second[name]] == []
     assert (tmp_path / "first" / "b.zip").read_bytes() == (tmp_path / "second" / "b.zip").read_bytes()
+
+
+def test_the_readme_states_what_is_compared(run: Path, tmp_path: Path) -> None:
+    loaded = lf.load_run(run)
+    about = {"longfat": lf.version(), "bundled_by": lf.version(), "commit": None}
+    for worlds, part, made in (
+        (("sim",), "compares all records bit by bit.", "Simulated"),
+        (("sim", "netns"), "all records of sim bit by bit. Those of netns run on wall time", "Measured"),
+        (("netns",), "longfat run study.toml", "Measured"),
+    ):
+        changed = replace(loaded, study=loaded.study.model_copy(update={"worlds": worlds}))
+        assert part in texts.readme(changed, "b.zip", about, [])
+        assert f"{made} with longfat" in texts.bibtex(changed, [], about, "2026-01-01")
 
 
 def test_the_readme_tells_commits_from_changes(

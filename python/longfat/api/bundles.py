@@ -74,7 +74,7 @@ def bundle(run: str | Path, *, out: Path | str | None = None, authors: Sequence[
         texts_of = {
             "README.md": texts.readme(portable, target.name, about, sorted(files)),
             "CITATION.cff": texts.citation_cff(portable.study.title, authors or [], about, date),
-            "citation.bib": texts.bibtex(portable.study.title, authors or [], about, date),
+            "citation.bib": texts.bibtex(portable, authors or [], about, date),
             "requirements.txt": "\n".join([*provenance.requirements(), ""]),
         }
         for inside, text in texts_of.items():

@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from longfat.study.worlds import VIRTUAL
+
 if TYPE_CHECKING:
     from longfat.presentation.run.displayed import Run
 
@@ -22,6 +24,7 @@ def readme(run: Run, archive: str, about: Mapping[str, Any], files: Sequence[str
     named, changed, _ = str(about["commit"] or "").partition(_CHANGED)
     commit = f" (commit {named}{', with changes that are in no commit' if changed else ''})" if named else ""
     code = " --allow-code" if any(name.endswith(".py") for name in files) else ""
+    command, compared = _repetition(run.study.worlds, f"longfat reproduce {archive}{code}")
     used = [f"It uses {', '.join(f'`{name}`' for name in files)}."] if files else []
     return "\n".join(
         [
@@ -39,13 +42,30 @@ def readme(run: Run, archive: str, about: Mapping[str, Any], files: Sequence[str
             f"With longfat {about['longfat']}:",
             "",
             "```sh",
-            f"longfat reproduce {archive}{code}",
+            command,
             "```",
             "",
-            "The command runs the study in a fresh folder, and compares all records bit by bit.",
+            compared,
             "",
         ]
     )
+
+
+def _repetition(worlds: Sequence[str], command: str) -> tuple[str, str]:
+    """Returns the command that repeats a run, and what it compares.
+
+    >>> _repetition(["netns"], "longfat reproduce b.zip")[0]
+    'longfat run study.toml'
+    """
+    others = " and ".join(world for world in worlds if world != VIRTUAL)
+    if VIRTUAL not in worlds:
+        text = f"The trials run on wall time in {others}: the command measures them again, with other values."
+        return "longfat run study.toml", text
+    of = f" of {VIRTUAL}" if others else ""
+    compared = f"The command runs the study in a fresh folder, and compares all records{of} bit by bit."
+    if others:
+        compared += f" Those of {others} run on wall time: it neither repeats nor compares them."
+    return command, compared
 
 
 def citation_cff(title: str, authors: Sequence[str], about: Mapping[str, Any], date: str) -> str:
@@ -70,8 +90,9 @@ def citation_cff(title: str, authors: Sequence[str], about: Mapping[str, Any], d
     )
 
 
-def bibtex(title: str, authors: Sequence[str], about: Mapping[str, Any], date: str) -> str:
+def bibtex(run: Run, authors: Sequence[str], about: Mapping[str, Any], date: str) -> str:
     """Returns the citation as BibTeX."""
+    title, made = run.study.title, "Simulated" if set(run.study.worlds) == {VIRTUAL} else "Measured"
     escaped = "".join(f"\\{one}" if one in "&%$#_{}" else one for one in title)
     return "\n".join(
         [
@@ -79,7 +100,7 @@ def bibtex(title: str, authors: Sequence[str], about: Mapping[str, Any], date: s
             f"  title  = {{{escaped}}},",
             f"  author = {{{' and '.join(authors or [ANONYMOUS])}}},",
             *([f"  year   = {{{date[:4]}}},"] if date else []),
-            f"  note   = {{Simulated with longfat {about['longfat']}}},",
+            f"  note   = {{{made} with longfat {about['longfat']}}},",
             "}",
             "",
         ]
