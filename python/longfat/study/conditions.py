@@ -6,6 +6,7 @@ import operator
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from longfat.extensions.names import is_class, short
@@ -20,6 +21,10 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 }
 SPAN = ".."
 """Separates the ends of a range."""
+_MULTIPLE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*BDP\s*")
+"""A multiple of the bandwidth-delay product, as in an expression."""
+_AMOUNTS = {"BDP", "size"}
+"""Dimensions of one queue: a cell has the multiple and the bytes."""
 _CONDITION = re.compile(r"\s*(>=|<=|>|<|=)?\s*(.*?)\s*")
 
 
@@ -30,6 +35,8 @@ class Condition:
     >>> Condition.parse(">=4%").matches("6%"), Condition.parse("2%..8%").matches("10%")
     (True, False)
     >>> Condition.parse("20ms").matches("0.02s"), Condition.parse("lte").matches("dsl")
+    (True, False)
+    >>> Condition.parse(">=1BDP").matches("2BDP"), Condition.parse(">=1BDP").matches("0.5BDP")
     (True, False)
     """
 
@@ -58,7 +65,7 @@ class Condition:
                     f'"{text}" has no value to compare with; write e.g. ">=4%", "2%..8%" or "20ms"'
                 )
             if sign != "=":
-                units.parse(operand)
+                _measured(operand)
         return cls(comparisons)
 
     def matches(self, value: object) -> bool:
@@ -76,27 +83,39 @@ class Condition:
         True
         """
         for sign, operand in self.comparisons:
-            dimension = _dimension(operand)
-            known = [(value, found) for value in values if (found := _dimension(value)) is not None]
-            other = [value for value, found in known if found != dimension]
-            if dimension is not None and other and (sign != "=" or len(other) == len(values)):
+            wanted = dimension(operand)
+            known = [(value, found) for value in values if (found := dimension(value)) is not None]
+            other = [value for value, found in known if found != wanted and not {found, wanted} <= _AMOUNTS]
+            if wanted is not None and other and (sign != "=" or len(other) == len(values)):
                 return operand, other[0]
         return None
 
 
-def _dimension(value: object) -> str | None:
+def _measured(value: object) -> tuple[str, Fraction]:
+    """Returns the dimension of a quantity and its value in the base unit; a multiple of the BDP has its own.
+
+    Raises ValueError for other values.
+    """
+    if match := _MULTIPLE.fullmatch(str(value)):
+        return "BDP", Fraction(match[1])
+    found = units.parse(value)
+    return found.dimension, found.value
+
+
+def dimension(value: object) -> str | None:
+    """Returns the dimension of a value; None if it is no quantity."""
     try:
-        return units.parse(value).dimension
+        return _measured(value)[0]
     except ValueError:
         return None
 
 
 def _compare(sign: str, value: object, operand: str | int) -> bool:
     try:
-        left, right = units.parse(value), units.parse(operand)
+        (kind, left), (other, right) = _measured(value), _measured(operand)
     except ValueError:
         return sign == "=" and (str(value) == str(operand) or _same_class(value, operand))
-    return left.dimension == right.dimension and _COMPARE[sign](left.value, right.value)
+    return kind == other and _COMPARE[sign](left, right)
 
 
 def _same_class(value: object, operand: object) -> bool:

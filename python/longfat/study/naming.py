@@ -9,7 +9,7 @@ from typing import Any
 from longfat import _native
 from longfat.study import selection, sweep, units
 from longfat.study.claims import AGREES, Claim, more_is_better, value_of
-from longfat.study.conditions import Condition
+from longfat.study.conditions import Condition, dimension
 from longfat.study.expressions.dimension import ExpressionError
 from longfat.study.expressions.settings import NetworkError, is_expression
 from longfat.study.labels import is_class_of_flows
@@ -51,11 +51,9 @@ def claim_problems(study: Study) -> list[Problem]:
             if key == "against" and (claim.against_theory or claim.relation == AGREES):
                 continue
             if name is not None and name not in names:
-                found.append(
-                    Problem(
-                        f"{where}.{key}", f'"{name}" is not a protocol of this study; {allowed(name, names)}'
-                    )
-                )
+                hint = _ratio_of(study, claim) if key == "against" else ""
+                message = hint or f'"{name}" is not a protocol of this study; {allowed(name, names)}'
+                found.append(Problem(f"{where}.{key}", message))
         try:
             column = study.column(claim.metric)
         except ValueError as error:
@@ -84,6 +82,25 @@ def claim_problems(study: Study) -> list[Problem]:
     found += _class_problems(study)
     found += _link_problems(study)
     return found or _host_problems(study) or selection.check(study) or _computed_value_problems(study)
+
+
+_LEVELS = {"higher": "at-least", "not-lower": "at-least", "lower": "at-most", "not-higher": "at-most"}
+"""The relation to 1 of the ratio of two metrics, by that of these metrics; `near` for the others."""
+
+
+def _ratio_of(study: Study, claim: Claim) -> str:
+    """Returns how to compare two metrics, such as those of two hosts; empty if `against` is no metric."""
+    try:
+        study.column(str(claim.against))
+    except ValueError:
+        return ""
+    ratio = f"{claim.metric} / {claim.against}"
+    relation = _LEVELS.get(claim.relation, "near")
+    by = ', by = "5%"' if relation == "near" else ""
+    return (
+        f'"{claim.against}" is a metric, not a protocol; to compare two metrics, set '
+        f'[metrics] ratio = "{ratio}", and claim metric = "ratio", relation = "{relation}", value = 1{by}'
+    )
 
 
 def _class_problems(study: Study) -> list[Problem]:
@@ -252,5 +269,5 @@ def _incomparable(values: Sequence[Any], key: str, condition: str | int) -> str:
     if found is None:
         return ""
     operand, value = found
-    kinds = [units.parse(one).dimension for one in found]
+    kinds = [dimension(one) for one in found]
     return f"{show(operand)} is a {kinds[0]}, but {key} has {show(value)}, a {kinds[1]}: use the same unit"
