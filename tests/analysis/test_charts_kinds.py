@@ -13,14 +13,16 @@ from rich.console import Console
 
 from longfat.analysis import grid
 from longfat.analysis.claims import judge
-from longfat.analysis.prediction import Prediction
+from longfat.analysis.prediction import Prediction, sharing
 from longfat.presentation import tables
 from longfat.presentation.charts import bundle
 from longfat.presentation.charts import files as chart_files
 from longfat.presentation.run import details, notes
 from longfat.presentation.run.charts import data as chart_data
-from longfat.presentation.run.charts import hosts, matrix
+from longfat.presentation.run.charts import hosts, matrix, panels
 from longfat.presentation.run.charts import lines as charts
+from longfat.presentation.run.charts.drawing import draw
+from longfat.presentation.run.charts.options import Options
 from longfat.presentation.run.columns import Column
 from longfat.presentation.run.details import WorldTable
 from longfat.presentation.run.report.page import build
@@ -340,3 +342,85 @@ def test_tables_in_a_pipe_have_no_trailing_blanks(capsys: pytest.CaptureFixture[
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) > 10
     assert not [line for line in lines if line != line.rstrip()]
+
+
+def test_a_form_of_another_protocol_is_no_theory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A claim about one protocol names the form; the other has it for comparison only (BBR's versions)."""
+
+    def theory_of(result: CellResult, _: str) -> Prediction:
+        value = 7e6 if result.cell.protocol == "reno" else None
+        return Prediction(value, exact=False, note="", forms={"pftk": 7e6})
+
+    monkeypatch.setattr(grid, "theory_of", theory_of)
+    data = chart_data.collect(run_of(FORMS), "goodput_bps")
+    assert {row["series"] for row in data.rows if row["kind"] == "theory"} == {"TCP Reno"}
+    assert {row["form"] for row in data.values if row["kind"] == "theory"} == {"pftk"}
+
+
+def test_panels_are_below_each_other_where_their_titles_would_overlap() -> None:
+    run = run_of(
+        {
+            "sweep": {
+                "topology.bottleneck.rate": ["1Mbit/s", "2Mbit/s", "4Mbit/s", "8Mbit/s"],
+                "topology.bottleneck.queue.kind": ["drop-tail", "codel"],
+            }
+        }
+    )
+    wide, narrow = (draw(run, None, Options(size=size)).spec for size in ("two-column", "column"))
+    assert list(wide["facet"]) == ["column"]
+    assert narrow["columns"] == 1
+    assert panels.titles_fit(wide)
+    assert panels.titles_fit(narrow)
+    with pytest.raises(ValueError, match='"1in" is too narrow for the labels'):
+        draw(run, None, Options(size="1in"))
+
+
+def test_titles_wider_than_their_panels_do_not_fit() -> None:
+    def spec(width: int) -> Data:
+        titles = ["Workload flows of rivals 1", "Workload flows of rivals 4"]
+        header = {"labelFontSize": 13}
+        return {"facet": {"column": {"sort": titles, "header": header}}, "spec": {"width": width}}
+
+    assert panels.titles_fit(spec(170))
+    assert not panels.titles_fit(spec(100))
+    assert panels.titles_fit({"layer": []})
+
+
+@pytest.mark.parametrize("sweep", [{}, {"topology.bottleneck.rate": ["1Mbit/s", "2Mbit/s"]}])
+def test_a_fair_share_is_named_as_such(monkeypatch: pytest.MonkeyPatch, sweep: Data) -> None:
+    """It is a reference, not a theory of the protocol, and so no approximation."""
+    fair = Prediction(8e6, exact=False, note=sharing.NOTE)
+    monkeypatch.setattr(grid, "theory_of", lambda *_: fair)
+    run = run_of({"sweep": sweep})
+    svg = chart_files.render(charts.chart(run, "goodput_bps"), "svg").decode()
+    assert ">fair share</text>" in svg
+    assert ">theory</text>" not in svg
+    assert "dash-dotted: fair share" in charts.caption(run, "goodput_bps")
+    assert notes.theory(run.cells[0], "goodput_bps", 1e6) == "8.00"
+    estimate = replace(fair, note="another form")
+    monkeypatch.setattr(grid, "theory_of", lambda *_: estimate)
+    assert notes.theory(run.cells[0], "goodput_bps", 1e6) == "~8.00"
+
+
+def test_bars_by_host_of_a_study_that_shows_hosts() -> None:
+    run = run_of({"show": ["goodput@s1", "goodput@s2"]})
+    made = draw(run, None, Options(by_host=True))
+    assert made.name == "goodput-by-host"
+    assert {row["host"] for row in made.spec["data"]["values"]} == {"s1", "s2"}
+    assert draw(run, "goodput@s2", Options(by_host=True)).values == made.values
+
+
+def test_a_row_that_is_not_full_has_no_empty_axes() -> None:
+    rates = [f"{number}Mbit/s" for number in range(1, 7)]
+    for count, axes in ((5, 5), (6, 3)):
+        run = run_of({"sweep": {"topology.bottleneck.rate": rates[:count]}})
+        svg = chart_files.render(hosts.chart(run, "goodput_bps"), "svg").decode()
+        assert svg.count(">Host</text>") == axes
+
+
+def test_charts_of_one_metric_by_host_have_the_same_scale() -> None:
+    run = run_of({"show": ["goodput@s1", "goodput@s2"]}, {"goodput_bps@s1": 6e6, "goodput_bps@s2": 3e5})
+    alike = [chart_data.collect(run, f"goodput_bps@{host}").y.log for host in ("s1", "s2")]
+    assert alike == [True, True], "the metric spans a decade over both hosts"
+    near = run_of({"show": ["goodput@s1", "goodput@s2"]})
+    assert not chart_data.collect(near, "goodput_bps@s1").y.log

@@ -14,6 +14,7 @@ from tests.analysis.fake_trace import ISN, MSS, RTT, trace
 from longfat.analysis import series, series_sequence
 from longfat.analysis.series_sequence import Piece, TimeSequence
 from longfat.presentation.charts import files as chart_files
+from longfat.presentation.formatting import DASH
 from longfat.presentation.trace import bars, charts
 from longfat.presentation.trace.drawing import OVER_TIME, Trace, View, draw
 
@@ -250,3 +251,61 @@ def test_labels_of_overlaid_flows_have_one_pair_of_parentheses(label: str, name:
     sender = series.Samples("sender", (0.0,), {})
     (flow,) = series.labelled(series.Series(0.01, (sender,), ()), label).flows
     assert flow.name == name
+
+
+def test_panels_of_controllers_name_their_flows() -> None:
+    """The state of one controller is not shown as that of another, and never as that of the whole trial."""
+    record = trace(flows=3, seconds=2.0)
+    flows = record["series"]["flows"]
+    flows[0]["controller"] = {"base_seconds": [0.02] * len(flows[0]["time"])}
+    shown, sequences = read(record)
+    spec = charts.draw(shown, sequences, ["controller"], "s1: TCP Own", "")
+
+    def about(panel: dict[str, Any]) -> tuple[str, list[str]]:
+        encoding = panel["layer"][0]["encoding"]
+        return encoding["y"]["title"], encoding["color"]["scale"]["domain"]
+
+    assert [about(panel) for panel in spec["vconcat"]] == [
+        ("Controller: base (ms)", ["s1"]),
+        ("Controller: w max (kB)", ["s2", "s3"]),
+    ]
+    one = series.choose(shown, ["s1"])
+    (panel,) = charts.draw(one, [], ["controller"], "", "")["vconcat"]
+    assert panel["layer"][0]["encoding"]["color"]["scale"]["domain"] == ["base"]
+
+
+def test_panels_of_measured_flows_are_before_those_of_traffic() -> None:
+    record = trace(flows=9, seconds=2.0)
+    for flow in record["series"]["flows"][:8]:
+        flow["name"] = f"rivals ({flow['name']})"
+    shown, _ = read(record)
+    spec = charts.draw(shown, [], ["controller"], "", "")
+    color = spec["vconcat"][0]["layer"][0]["encoding"]["color"]
+    assert color["scale"]["domain"] == ["s9", *(f"rivals (s{number})" for number in range(1, 8))]
+
+
+def test_a_state_that_controllers_share_by_name_alone_has_a_panel_for_each() -> None:
+    record = trace(flows=2, seconds=2.0)
+    first = record["series"]["flows"][0]
+    first["controller"] = {**first["controller"], "base_seconds": [0.02] * len(first["time"])}
+    shown, _ = read(record)
+    panels = charts.draw(shown, [], ["controller"], "", "")["vconcat"]
+    named = [panel["layer"][0]["encoding"]["color"]["scale"]["domain"] for panel in panels]
+    assert named == [["s1"], ["s1"], ["s2"]]
+
+
+def test_the_range_of_a_loss_includes_its_last_position() -> None:
+    """Ranges are half-open in the analysis; text has the packet, or the bytes, that were lost."""
+    packets = [
+        {"time": 0.1 * n, "flow": 0, "id": n, "size": 1000, "sequence": n, "frame": "data", "host": "sender",
+         "what": "send", "direction": "forward"}
+        for n in range(40)
+    ]  # fmt: skip
+    drop = {**packets[30], "time": 3.05, "what": "drop", "reason": "queue"}
+    (one,) = series_sequence.read([*packets, drop], {0: "sr"})
+    assert "packet 30 lost (queue)" in bars.draw(None, [one], ["sequence"], "", "")
+    _, (tcp,) = read(trace(seconds=2.0))
+    loss = tcp.lost[0]
+    assert f"bytes {loss.low}{DASH}{loss.high - 1} lost (queue)" in bars.draw(
+        None, [tcp], ["sequence"], "", ""
+    )

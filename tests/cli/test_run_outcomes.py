@@ -131,3 +131,20 @@ def test_the_answer_precedes_the_report(
     assert done.returncode == 1
     assert done.stdout.splitlines() == lines[:-1]
     only_lines(done.stderr.splitlines()[-1], ["longfat: runs/small/report.html: No space left on device"])
+
+
+@pytest.mark.parametrize("option", ["--csv", "--junit", "--summary"])
+def test_a_file_without_a_folder_is_an_error_before_the_trials(
+    cli: Cli, data: Data, write: Write, option: str
+) -> None:
+    suffix = {"--csv": "csv", "--junit": "xml", "--summary": "md"}[option]
+    study = write(data)
+    done = cli("run", study, option, f"nodir/x.{suffix}", ok=False)
+    assert done.returncode == 2
+    only_lines(
+        done.stderr, [f"longfat: {option} nodir/x.{suffix}: the folder nodir does not exist; create it"]
+    )
+    (study.parent / f"x.{suffix}").mkdir()
+    done = cli("run", study, option, f"x.{suffix}", ok=False)
+    only_lines(done.stderr, [f"longfat: {option} x.{suffix}: is a folder; add the name of a file"])
+    assert not (study.parent / "runs").exists()

@@ -51,7 +51,7 @@ NO_THRESHOLD = 64
 class Samples:
     """Samples of one flow or queue over time (s); None for a missing value.
 
-    `number` is the flow's number in the trial.
+    `number` is the flow's number in the trial, and `is_traffic` whether it is of the study's `traffic`.
     """
 
     name: str
@@ -59,6 +59,7 @@ class Samples:
     columns: Mapping[str, Values]
     state: tuple[str, ...] = ()
     number: int = 0
+    is_traffic: bool = False
 
     def known(self, column: str) -> list[float]:
         """The values of a column without missing ones."""
@@ -88,7 +89,12 @@ def read(series: Mapping[str, Any]) -> Series:
     """Reads the "series" of a traced trial's record."""
     times_named = Counter(str(flow["name"]) for flow in series["flows"])
     flows = tuple(
-        _meaningful(_samples(_flow_name(flow, times_named), flow, FLOW_COLUMNS)) for flow in series["flows"]
+        replace(
+            _meaningful(_samples(_flow_name(flow, times_named), flow, FLOW_COLUMNS)),
+            # "rivals (s1)" instead of "s1".
+            is_traffic=" (" in str(flow["name"]),
+        )
+        for flow in series["flows"]
     )
     queues = tuple(_samples(str(queue["link"]), queue, QUEUE_COLUMNS) for queue in series["queues"])
     return Series(float(series["interval_s"]), flows, queues)
@@ -133,6 +139,11 @@ def controller_columns(flows: Iterable[Samples]) -> list[str]:
         for column in named
         if column.startswith(CONTROLLER) and column.removeprefix(CONTROLLER) not in _DRAWN_ELSEWHERE
     ]
+
+
+def controller_kind(flow: Samples) -> tuple[str, ...]:
+    """Returns all columns of a flow's controller, also those without values: alike for equal controllers."""
+    return tuple(column for column in flow.columns if column.startswith(CONTROLLER))
 
 
 def controller_label(column: str) -> tuple[str, str]:

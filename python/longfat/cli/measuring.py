@@ -29,13 +29,14 @@ def measured(
     call: Callable[..., Found], ip: IpVersion | None, *, samples: Path | None, out: Path | None, as_json: bool
 ) -> Found:
     """Measures, writes the requested files, and prints the results as a table or as JSON."""
-    from longfat.cli.arguments.formats import require_suffix
+    from longfat.cli.arguments.formats import require_folder, require_suffix
     from longfat.cli.signals import interrupt_on_sigterm
     from longfat.presentation import tables
     from longfat.presentation.data_files import encoded
     from longfat.system.files import write_whole
 
     require_suffix("--samples", samples, ".parquet", ".csv")
+    require_folder("--out", out)
     interrupt_on_sigterm()
     found = call(ip=ip)
     if samples is not None and found.has_rows:

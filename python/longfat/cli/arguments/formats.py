@@ -27,7 +27,19 @@ def format_of(out: Path | None, requested: str | None, known: Sequence[str], def
     return named or default
 
 
+def require_folder(option: str, target: Path | None) -> None:
+    """Raises ValueError, before anything is measured, if the folder of a file does not exist."""
+    if target is not None and not target.parent.is_dir():
+        raise ValueError(f"{option} {target}: the folder {target.parent} does not exist; create it")
+    if target is not None and target.is_dir():
+        raise ValueError(f"{option} {target}: is a folder; add the name of a file")
+
+
 def require_suffix(option: str, target: Path | None, *allowed: str) -> None:
-    """Raises ValueError, before anything is measured, if a file's name has none of the allowed suffixes."""
+    """Raises ValueError, before anything is measured, if a file's name has none of the allowed suffixes.
+
+    The same as `require_folder` for its folder.
+    """
     if target is not None and target.suffix not in allowed:
         raise ValueError(f"{option} {target}: unknown suffix; allowed: {', '.join(allowed)}")
+    require_folder(option, target)

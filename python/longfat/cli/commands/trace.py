@@ -10,7 +10,7 @@ import typer
 
 from longfat.api import traces
 from longfat.cli import standard_output
-from longfat.cli.arguments.formats import format_of
+from longfat.cli.arguments.formats import format_of, require_folder
 from longfat.cli.arguments.from_function import command_of
 from longfat.cli.arguments.options import OneStudy, Point, StudySeed, StudySettings
 
@@ -95,6 +95,7 @@ def trace(
     given = call.keywords
     if as_json and format_ not in (None, "json"):
         raise ValueError(f"--json contradicts --format {format_}")
+    require_folder("--out", out)
     chosen = format_of(out, "json" if as_json else format_, get_args(Format), "text")
     standard_output.reserve(context, out is None and chosen != "text")
     span = (traces.seconds("first", given["first"]), traces.seconds("last", given["last"]))

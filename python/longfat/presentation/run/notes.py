@@ -20,6 +20,7 @@ from longfat.study.vocabulary import AT_HOST, check
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from longfat.analysis.prediction import Prediction
     from longfat.results.run import CellResult
     from longfat.study import Study
 
@@ -91,20 +92,26 @@ def bounded(results: Sequence[CellResult]) -> str:
 
 
 def theory(result: CellResult, metric: str, scale: float) -> str:
-    """The theoretical value for a table: ~ marks an approximation, ≤ an upper bound; empty without either."""
+    """The theoretical value for a table; empty without one.
+
+    ~ marks an approximation, ≤ an upper bound. A fair share is a reference, so it has neither.
+    """
     expected = grid.theory_of(result, metric)
     value = expected.bound if expected.value is None else expected.value
     if value is None:
         return ""
-    sign = AT_MOST if expected.value is None else "" if expected.exact else "~"
+    sign = AT_MOST if expected.value is None else "" if expected.exact or is_share(expected) else "~"
     return f"{sign}{formatting.digits(value / scale)}"
+
+
+def is_share(expected: Prediction) -> bool:
+    """Whether a theoretical value is the max-min fair share."""
+    return expected.note == sharing.NOTE
 
 
 def kind_of_theory(cells: Sequence[CellResult], metric: str) -> str:
     """What the theoretical values of a table are."""
-    shares = [
-        grid.theory_of(cell, metric).note == sharing.NOTE for cell in cells if theory(cell, metric, 1.0)
-    ]
+    shares = [is_share(grid.theory_of(cell, metric)) for cell in cells if theory(cell, metric, 1.0)]
     if all(shares):
         return "theory: max-min fair share, a reference and not a prediction"
     closed = "theory: closed form, steady state"
@@ -119,7 +126,7 @@ def forms(cells: Sequence[CellResult], metric: str) -> Iterator[str]:
     found: dict[str, dict[str, list[str]]] = {}
     for cell in cells:
         expected = grid.theory_of(cell, metric)
-        if cell.metrics and expected.note != sharing.NOTE:
+        if cell.metrics and not is_share(expected):
             values = cell.cell.params.values()
             label = formatting.label(*values) if len(values) == 1 else ""
             found.setdefault(cell.cell.display_name, {}).setdefault(expected.note, []).append(label)

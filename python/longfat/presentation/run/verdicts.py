@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from longfat.presentation import formatting, names
 from longfat.presentation.html.markup import Markup, tag
 from longfat.presentation.run import censored
-from longfat.results.run import Verdict, known
+from longfat.results.run import Interval, Verdict, known
 from longfat.study.claims import AGREES, MIN_TRIALS
 
 if TYPE_CHECKING:
     from longfat.analysis.claims import Judgement
     from longfat.analysis.relations import Evidence
-    from longfat.results.run import Interval, VerdictWord
+    from longfat.results.run import VerdictWord
 
 
 SYMBOLS: dict[VerdictWord, str] = {"holds": "\N{CHECK MARK}", "fails": "\N{BALLOT X}", "undecided": "?"}
@@ -64,6 +64,7 @@ def _figures(judgement: Judgement) -> dict[str, Any] | None:
         "params": dict(evidence.params or {}),
         "values": [{"name": name, "value": known(value)} for name, value in evidence.values],
         "ratio": None if evidence.ratio is None else evidence.ratio.to_json(),
+        "interval": None if evidence.interval is None else evidence.interval.to_json(),
         "n": evidence.n,
         "comparisons": judgement.total,
         "agreeing": judgement.agreeing,
@@ -149,12 +150,24 @@ def _values(evidence: Evidence, labels: Mapping[str, str]) -> str:
     (name, first), *others = ((_labelled(name, labels), value) for name, value in evidence.values)
     if evidence.level is not None:
         relation, limits = evidence.level
-        return (
-            f"{name} {shown(first)}, claimed {relation.replace('-', ' ')} {' and '.join(map(shown, limits))}"
-        )
+        mean = f"{name} {_with_interval(evidence, first, unit, limits)}"
+        return f"{mean}, claimed {relation.replace('-', ' ')} {' and '.join(map(shown, limits))}"
     ((other, second),) = others
     joint = f" to {shown(second)}" if evidence.step is not None else f", {other} {shown(second)}"
     return f"{name} {shown(first)}{joint}, {_ratio(evidence.ratio, is_fixed=evidence.is_fixed)}"
+
+
+def _with_interval(evidence: Evidence, mean: float, unit: str, limits: tuple[float, ...]) -> str:
+    """A mean with the interval that decides, which values without a spread do not have."""
+    found = evidence.interval
+    if found is None or evidence.is_fixed or not math.isfinite(mean):
+        return formatting.quantity(mean, unit)
+    scale, name = formatting.scale_for([mean], unit)
+    (limit, *others) = limits
+    ends = (one / limit for one in (found.mean, found.low, found.high)) if limit > 0 and not others else ()
+    significant = _digits_of(Interval(*ends)) if ends else 3
+    shown = f"{formatting.digits(mean / scale, significant)} {name}".strip()
+    return f"{shown} {formatting.bounds(found, scale, significant)}".rstrip()
 
 
 def _ratio(ratio: Interval | None, *, is_fixed: bool) -> str:

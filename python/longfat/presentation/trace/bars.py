@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from longfat.analysis.series import Samples, Series, controller_columns, controller_label, mean
+from longfat.analysis.series_events import Unit
 from longfat.analysis.series_sequence import DUPLICATE, RETRANSMITTED, Loss, Piece, TimeSequence
 from longfat.presentation import formatting
 
@@ -130,7 +131,7 @@ def _sequence(one: TimeSequence, rtt: float, *, named: bool) -> Iterator[str]:
     again = [piece for piece in one.sent if piece.kind == RETRANSMITTED]
     episodes = _episodes(one.lost, rtt)
     for episode in episodes[:MOST_EPISODES]:
-        yield _described(episode, again)
+        yield _described(episode, again, one.unit)
     if len(episodes) > MOST_EPISODES:
         yield f"  and {len(episodes) - MOST_EPISODES} more (see --from and --to)"
 
@@ -146,14 +147,24 @@ def _episodes(lost: Sequence[Loss], rtt: float) -> list[list[Loss]]:
     return episodes
 
 
-def _described(episode: Sequence[Loss], again: Sequence[Piece]) -> str:
+def _described(episode: Sequence[Loss], again: Sequence[Piece], unit: Unit) -> str:
     first, last = episode[0], episode[-1]
     reasons = ", ".join(dict.fromkeys(loss.reason for loss in episode))
-    lost = f"{first.low}{formatting.DASH}{first.high} lost"
+    lost = f"{_range(first, unit)} lost"
     if len(episode) > 1:
         span = formatting.quantity(last.time - first.time, "s")
         lost = f"{len(episode)} segments lost within {span}, from position {first.low}"
     return f"  {first.time:>10.6f} s  {lost} ({reasons}){_repaired(first, again)}"
+
+
+def _range(loss: Loss, unit: Unit) -> str:
+    """The range of a loss with its last position.
+
+    >>> _range(Loss(0.0, 30, 31, "queue"), "packets"), _range(Loss(0.0, 7, 8, "queue"), "B")
+    ('packet 30', 'byte 7')
+    """
+    of, last = "packet" if unit == "packets" else "byte", loss.high - 1
+    return f"{of} {loss.low}" if last == loss.low else f"{of}s {loss.low}{formatting.DASH}{last}"
 
 
 def _repaired(loss: Loss, again: Sequence[Piece]) -> str:

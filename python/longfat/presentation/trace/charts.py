@@ -112,7 +112,7 @@ def _panels(
     notes: list[str] = []
     if shown is not None and len(shown.flows) > MOST_LINES and set(parts) - {"queue", "sequence"}:
         notes.append(f"first {MOST_LINES} of {len(shown.flows)} flows (see --flow)")
-        shown = replace(shown, flows=shown.flows[:MOST_LINES])
+        shown = replace(shown, flows=_measured_first(shown.flows)[:MOST_LINES])
     for part in parts:
         if part == "sequence":
             drawn = [one for one in sequences if one.sent]
@@ -121,10 +121,10 @@ def _panels(
             if len(drawn) > MOST_SEQUENCES:
                 notes.append(f"sequences of the first {MOST_SEQUENCES} of {len(drawn)} flows (see --flow)")
         elif part == "controller" and shown is not None:
-            columns = series.controller_columns(shown.flows)
-            panels += [(part, partial(_controller, shown, column)) for column in columns[:MOST_STATES]]
-            if len(columns) > MOST_STATES:
-                rest = ", ".join(series.controller_label(column)[0] for column in columns[MOST_STATES:])
+            states = _states_of_controllers(shown.flows)
+            panels += [(part, partial(_controller, shown, *state)) for state in states[:MOST_STATES]]
+            if len(states) > MOST_STATES:
+                rest = ", ".join(_named(shown, *state) for state in states[MOST_STATES:])
                 notes.append(f"not drawn of the controller: {rest}")
         elif shown is not None:
             panels.append((part, partial(_PARTS[part], shown)))
@@ -190,12 +190,16 @@ def _plot(
     step: bool = True,
     zero: bool = True,
     behind: Spec | None = None,
+    by_flow: bool = False,
 ) -> Spec:
-    """Lines over time: colours for flows and dashes for quantities; for one flow, colours for quantities."""
+    """Lines over time: colours for flows and dashes for quantities; for one flow, colours for quantities.
+
+    With `by_flow`, colours are for flows also if there is one.
+    """
     flows = list(dict.fromkeys(row["flow"] for row in rows))
     present = dict.fromkeys(row["quantity"] for row in rows)
     quantities = [one for one in _COLOURS if one in present] or list(present)
-    several = len(flows) > 1
+    several = by_flow or len(flows) > 1
     names, known = (flows, scope.colours) if several else (quantities, _COLOURS)
     colours = {"domain": names, "range": [known.get(name, PALETTE[0]) for name in names]}
     encoding = {
@@ -286,10 +290,30 @@ def _goodput(shown: Series, scope: Scope) -> Spec | None:
     return _quantities(shown.flows, columns, "Rate", "bit/s", scope, means=True)
 
 
-def _controller(shown: Series, column: str, scope: Scope) -> Spec | None:
-    """One value of the state of controllers."""
+def _measured_first(flows: Sequence[Samples]) -> tuple[Samples, ...]:
+    """The flows of the workload, then those of traffic."""
+    return tuple(sorted(flows, key=lambda flow: flow.is_traffic))
+
+
+def _states_of_controllers(flows: Sequence[Samples]) -> list[tuple[str, tuple[Samples, ...]]]:
+    """The columns of controllers, each with its flows: those whose controllers have the same state."""
+    kinds: dict[tuple[str, ...], list[Samples]] = {}
+    for flow in _measured_first(flows):
+        kinds.setdefault(series.controller_kind(flow), []).append(flow)
+    return [(column, tuple(alike)) for alike in kinds.values() for column in series.controller_columns(alike)]
+
+
+def _named(shown: Series, column: str, flows: Sequence[Samples]) -> str:
+    """A value of the state of controllers, with its flows unless all flows have it."""
+    label = series.controller_label(column)[0]
+    return label if len(flows) == len(shown.flows) else f"{label} of {', '.join(one.name for one in flows)}"
+
+
+def _controller(shown: Series, column: str, flows: Sequence[Samples], scope: Scope) -> Spec | None:
+    """One value of the state of the controllers of flows, whose names are in the legend if others exist."""
     label, unit = series.controller_label(column)
-    return _quantities(shown.flows, {column: label}, f"Controller: {label}", unit, scope)
+    title = f"Controller: {label}"
+    return _quantities(flows, {column: label}, title, unit, scope, by_flow=len(shown.flows) > 1)
 
 
 _PARTS = {"window": _window, "rtt": _rtt, "queue": _queue, "goodput": _goodput}

@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from longfat.analysis import grid
 from longfat.presentation import formatting, names, series_names
+from longfat.presentation.run import notes
 from longfat.presentation.run.charts import panels
 from longfat.presentation.run.charts.options import USUAL
 from longfat.presentation.run.columns import Column
 from longfat.results import frames
 from longfat.results.run import Cell
-from longfat.study.vocabulary import whole_metric
+from longfat.study.vocabulary import AT_HOST, whole_metric
 from longfat.system.parameters import ParameterError
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 LABEL_SHARE = 0.07
 """The smallest distance of two labels, as a part of the axis: a line of text in a panel of 200 px."""
-MEASURED, THEORY, BOUND, SOURCE = "measured", "theory", "bound", "source"
+MEASURED, THEORY, FAIR, BOUND, SOURCE = "measured", "theory", "fair share", "bound", "source"
 DECADE = 10
 """Rates and times that differ by this factor get a logarithmic axis."""
 VALUES = "values"
@@ -145,7 +146,7 @@ def collect(run: RunResult, metric: str, options: Options = USUAL) -> ChartData:
             rows.append(_with(base(SOURCE, titles[figure.protocol], at), row, column))
     rows = _lonely(_stretched(rows, x_key, ordered, numeric=numeric))
     x_axis = _x_axis(x_key, ordered, numeric=numeric, options=options)
-    y_axis = _y_axis(column, rows, options)
+    y_axis = _y_axis(column, rows, options, _of_other_hosts(run, column, compared))
     rows = _labelled(_clipped(rows, y_axis), y_axis)
     in_order = panels.in_order(study, (cell.cell for cell in cells), options.facet)
     return ChartData(
@@ -175,10 +176,13 @@ def _measured(cell: CellResult, column: Column) -> Row:
 
 
 def _expected(cell: CellResult, column: Column, compared: set[str]) -> list[Row]:
-    """The rows of theory: its value or upper bound, or one for each form with which claims compare."""
+    """The rows of theory: its value or upper bound, or one for each form with which claims compare.
+
+    A cell without a value has forms of other protocols only (`prediction.bbr`), which are not its theory.
+    """
     expected = grid.theory_of(cell, column.metric)
     forms = {name: value for name, value in expected.forms.items() if name in compared}
-    if forms:
+    if forms and expected.value is not None:
         return [
             {
                 "kind": THEORY,
@@ -191,6 +195,8 @@ def _expected(cell: CellResult, column: Column, compared: set[str]) -> list[Row]
     value, kind = (expected.bound, BOUND) if expected.value is None else (expected.value, THEORY)
     if value is None:
         return []
+    if notes.is_share(expected):
+        kind = FAIR
     text = f"{column.number(value)} {column.unit} ({expected.note})"
     return [{"kind": kind, "form": "", "y": value / column.scale, "text": text}]
 
@@ -221,7 +227,7 @@ def _lonely(rows: list[Row]) -> list[Row]:
     """Marks theory that applies at a single point of its series: it is not a line."""
     counts = Counter(_line(row) for row in rows)
     return [
-        row | {"alone": True} if row["kind"] in (THEORY, BOUND) and counts[_line(row)] == 1 else row
+        row | {"alone": True} if row["kind"] in (THEORY, FAIR, BOUND) and counts[_line(row)] == 1 else row
         for row in rows
     ]
 
@@ -311,13 +317,30 @@ def _linear_below(numbers: Sequence[float]) -> float | None:
     return min(above) if min(numbers) == 0 and _spans(above, 300) else None
 
 
-def _y_axis(column: Column, rows: Sequence[Row], options: Options) -> Axis:
+def _of_other_hosts(run: RunResult, column: Column, compared: set[str]) -> list[float]:
+    """The values of a host's metric for the other hosts that are shown: their charts have the same scale."""
+    if AT_HOST not in column.metric:
+        return []
+    shown = (name for name in grid.shown(run.study, run.cells) if AT_HOST in name)
+    others = [
+        replace(column, metric=name) for name in shown if whole_metric(name) == whole_metric(column.metric)
+    ]
+    return [
+        row["y"]
+        for other in others
+        for cell in run.cells
+        if other.metric in cell.metrics
+        for row in (_measured(cell, other), *_expected(cell, other, compared))
+    ]
+
+
+def _y_axis(column: Column, rows: Sequence[Row], options: Options, others: Sequence[float] = ()) -> Axis:
     values = [row["y"] for row in rows]
     title = options.label("y", column.title)
     limits = options.y_limits(names.unit_of(column.metric), column.scale)
     if limits is not None:
         values = list(limits)
-    spread = whole_metric(column.metric).endswith(("_bps", "_s")) and _spans(values, DECADE)
+    spread = whole_metric(column.metric).endswith(("_bps", "_s")) and _spans([*values, *others], DECADE)
     if not rows or not options.is_log("y", usual=spread):
         return Axis(title, limits=limits)
     require_positive("y", values, column.title)

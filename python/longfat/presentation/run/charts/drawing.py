@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,7 +23,7 @@ from longfat.presentation.run.charts import data as chart_data
 from longfat.study.labels import label
 from longfat.study.points import cells_at
 from longfat.study.sweep import listed, values
-from longfat.study.vocabulary import short_metric
+from longfat.study.vocabulary import short_metric, whole_metric
 from longfat.system.files import write_whole
 from longfat.system.parameters import ParameterError
 
@@ -115,7 +116,8 @@ def draw(run: RunResult, metric: str | None, options: Options) -> Drawing:
     else:
         wanted = [None if side is None else side * PX_PER_INCH / scale for side in (area.width, area.height)]
         spec, across, down = fitted(titled, wanted[0] or 0.0, wanted[1])
-        _require_room(options, across / (wanted[0] or across), down / (wanted[1] or down))
+        narrow = 1.0 if panels.titles_fit(spec) else math.inf
+        _require_room(options, narrow * across / (wanted[0] or across), down / (wanted[1] or down))
         width = area.width
     caption = f"{plot.about or f'{plot.heading}.'} {plot.caption}"
     return Drawing(spec, plot.values, caption, plot.name, width, options.font)
@@ -138,6 +140,8 @@ def _plot(run: RunResult, metric: str | None, options: Options) -> Plot:
     if options.cdf is not None:
         return _cdf(run, metric, options)
     column = grid.shown(run.study, run.cells)[0] if metric is None else run.study.column(metric)
+    if options.by_host:
+        column = whole_metric(column)
     title, name = names.metric_title(column), short_metric(column)
     if options.by_host:
         make: Any = partial(_sized, hosts.plot, run, column, options)

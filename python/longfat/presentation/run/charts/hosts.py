@@ -11,7 +11,7 @@ from longfat.presentation.charts.theme import INK, LABEL
 from longfat.presentation.charts.vega import channel, layer, tooltip
 from longfat.presentation.run.charts.data import VALUES
 from longfat.presentation.run.charts.options import USUAL
-from longfat.presentation.run.charts.panels import across, height_of_each
+from longfat.presentation.run.charts.panels import across, height_of_each, rows_of
 from longfat.presentation.run.columns import Column
 from longfat.results import frames
 from longfat.study.vocabulary import AT_HOST
@@ -99,7 +99,9 @@ def plot(
         "x": channel("host:N", sort=hosts, title=options.label("x", part) or None, axis={"labelAngle": 0}),
         "xOffset": channel("series:N", sort=series),
         "color": theme.series_color(series, width),
-        "tooltip": tooltip({"series:N": "Protocol", "host:N": part, "text:N": axis, "fair_text:N": "Theory"}),
+        "tooltip": tooltip(
+            {"series:N": "Protocol", "host:N": part, "text:N": axis, "fair_text:N": "Fair share"}
+        ),
     }
     columns = min(len(panels), 3 if options.px is None else across(panels, options.px))
     least = 160 if options.size is None else 40
@@ -121,7 +123,7 @@ def plot(
     if len(panels) > 1:
         header = {"title": None, "labelFontSize": LABEL}
         facet = channel("panel:N", sort=panels, header=header)
-        drawn = {"facet": facet, "spec": drawn, "columns": columns}
+        drawn = rows_of(drawn, facet, columns)
     return {"data": {"values": found}, **drawn}
 
 

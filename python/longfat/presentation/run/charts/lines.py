@@ -11,7 +11,7 @@ from longfat.presentation.charts.vega import channel, layer, tooltip
 from longfat.presentation.run import notes
 from longfat.presentation.run.charts import data as chart_data
 from longfat.presentation.run.charts import panels
-from longfat.presentation.run.charts.data import BOUND, MEASURED, SOURCE, THEORY, ChartData
+from longfat.presentation.run.charts.data import BOUND, FAIR, MEASURED, SOURCE, THEORY, ChartData
 from longfat.presentation.run.charts.options import USUAL
 
 if TYPE_CHECKING:
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 MOST_ACROSS = 3
 """Maximum number of panels side by side."""
 _CHOSEN = "chosen"
-FIGURES = {THEORY: "theory", BOUND: "upper bound (≤)"}
+FIGURES = {THEORY: "theory", FAIR: "fair share", BOUND: "upper bound (≤)"}
 """The entries of the legend for figures that are not measured."""
-DASHED = {THEORY: "dashed", BOUND: "dotted"}
-_DASHES = {THEORY: [7, 5], BOUND: [1.5, 3.5]}
-_TICK_DASHES = {THEORY: [5, 2.5], BOUND: [1.5, 2.5]}
+DASHED = {THEORY: "dashed", FAIR: "dash-dotted", BOUND: "dotted"}
+_DASHES = {THEORY: [7, 5], FAIR: [8, 3, 2, 3], BOUND: [1.5, 3.5]}
+_TICK_DASHES = {THEORY: [5, 2.5], FAIR: [5, 2, 1.5, 2], BOUND: [1.5, 2.5]}
 """Shorter: a tick shows several of them."""
 _TICK = 26
 """Width of a tick in px: wider than a point with its interval, so that both are visible if they coincide."""
@@ -52,7 +52,7 @@ def plot(
     """The chart without its title; `height` is that of each plot in px."""
     if not data.rows:
         raise ValueError(f"this run measured no {metric}")
-    if options.facet is not None:
+    if options.facet is not None or _needs_rows(data, options):
         columns = panels.across(data.panels, options.px or width)
         each = panels.width_of_each(columns, width)
         tall = panels.height_of_each(each, height, options, 200)
@@ -75,6 +75,13 @@ def plot(
     select = {"type": "point", "fields": ["series"]}
     chosen = {"name": _CHOSEN, "select": select, "bind": "legend", "views": [_CHOSEN]}
     return {"data": {"values": data.drawn}, **drawn, "params": [chosen], "config": theme.STACKED_LEGENDS}
+
+
+def _needs_rows(data: ChartData, options: Options) -> bool:
+    """Whether a chart with a size is too narrow for all its panels side by side."""
+    if options.px is None or len(data.worlds) > 1 or not 1 < len(data.panels) <= MOST_ACROSS:
+        return False
+    return panels.across(data.panels, options.px) < len(data.panels)
 
 
 def _plot(data: ChartData, width: int, height: int, legend: int) -> Spec:
@@ -131,12 +138,15 @@ def _layers(data: ChartData, y_title: list[str], width: int, legend: int) -> lis
 
     drawn: list[Spec] = []
     # Layers without rows are left out: a browser warns of their scales.
-    if data.lines(THEORY):
-        # Broad and pale, below the measured line: both remain visible if they coincide.
-        broad = {"strokeWidth": 5, "strokeOpacity": 0.45}
-        # Each form of theory is a line.
-        by_form = {"detail": channel("form:N"), **_dashes(data)}
-        drawn.append(of(THEORY, "line", "!datum.alone", encoding=by_form, **broad))
+    # Broad and pale, below the measured line: both remain visible if they coincide.
+    broad = {"strokeWidth": 5, "strokeOpacity": 0.45}
+    # Each form of theory is a line.
+    by_form = {"detail": channel("form:N"), **_dashes(data)}
+    drawn += [
+        of(kind, "line", "!datum.alone", encoding=by_form, **broad)
+        for kind in (THEORY, FAIR)
+        if data.lines(kind)
+    ]
     if data.x.quantitative and any("label" in row for row in data.rows):
         label = {"text": channel("label:N")}
         name: Spec = {"align": "left", "dx": 7, "fontSize": 11}

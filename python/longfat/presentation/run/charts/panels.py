@@ -25,6 +25,10 @@ WORLD = "world"
 _NARROWEST = 150
 """Smallest width of a small chart with its axis in px."""
 _MOST_ACROSS = 4
+_BOLD = 0.5
+"""Average width of a letter of a title, relative to its size."""
+_GAP = 20
+"""Space between small charts in px."""
 SEPARATOR = ", "
 """Separates the keys in a title."""
 _AXIS = 30
@@ -74,7 +78,7 @@ def across(titles: Sequence[str], width: int) -> int:
     """
     longest = max(len(part) for title in titles for part in title.split(SEPARATOR))
     least = max(_NARROWEST, round(longest * theme.LETTER))
-    most = max(1, min(len(titles), width // least, _MOST_ACROSS))
+    most = max(1, min(len(titles), width // (least + _AXIS), _MOST_ACROSS))
     return math.ceil(len(titles) / math.ceil(len(titles) / most))
 
 
@@ -97,5 +101,31 @@ def wrapped(plot: Spec, panels: Sequence[str], columns: int) -> Spec:
     header: Spec = {"title": None, "labelFontSize": theme.LABEL, "labelFontWeight": "bold"}
     if max(map(len, panels)) * theme.LETTER > plot["width"]:
         header |= {"labelExpr": f"split(datum.label, '{SEPARATOR}')", "labelLineHeight": theme.LABEL + 3}
-    facet = channel("panel:N", sort=list(panels), header=header)
-    return {"facet": facet, "spec": plot, "columns": columns}
+    return rows_of(plot, channel("panel:N", sort=list(panels), header=header), columns)
+
+
+def rows_of(plot: Spec, facet: Spec, columns: int) -> Spec:
+    """Returns a plot for each value of a facet, in rows of some columns."""
+    spec = {"facet": facet, "spec": plot, "columns": columns}
+    if columns > 1 and len(facet["sort"]) % columns:
+        # A shared x axis is drawn below each column, also where the last row has no plot.
+        spec["resolve"] = {"axis": {"x": "independent"}}
+    return spec
+
+
+def titles_fit(spec: Spec) -> bool:
+    """Whether the titles of small charts side by side are narrow enough not to overlap."""
+    facet = spec.get("facet")
+    if facet is None:
+        return True
+    side = facet if "field" in facet else facet.get("column")
+    if side is None:
+        return True
+    header, width = side["header"], spec["spec"]["width"]
+    lines = [line for title in side["sort"] for line in _lines(title, header)]
+    longest = max(map(len, lines), default=0)
+    return bool(longest * _BOLD * header["labelFontSize"] <= width + _GAP)
+
+
+def _lines(title: str, header: Spec) -> list[str]:
+    return title.split(SEPARATOR) if "labelExpr" in header else [title]
