@@ -274,6 +274,42 @@ def test_a_claim_against_theory_needs_a_closed_form(factory: Any) -> None:
     (problem,) = check(factory.study({"worlds": ["sim"], "claims": [claim(**keys)], **jittery}))
     assert "jitter" in problem.message
     assert problem.message.endswith("no cell of this claim has one")
+    assert problem.key == "claims[c].against", "there is no where"
+
+
+def test_an_adaptive_timer_without_a_form_leads_to_a_fixed_one(factory: Any) -> None:
+    path = {"rate": "10Mbit/s", "delay": "5ms", "queue": "100pkt", "loss": "1%"}
+    keys = {"relation": "within", "by": "5%", "of": "sr", "against": "theory"}
+
+    def problems(**rto: str) -> list[Problem]:
+        sr = {"name": "sr", "kind": "selective-repeat", "window": 10, **rto}
+        changes = {"path": path, "sweep": {}, "protocols": [sr], "reported": []}
+        return check(factory.study({"worlds": ["sim"], "claims": [claim(**keys)], **changes}))
+
+    (problem,) = problems(rto="adaptive", min_rto="1ms")
+    assert problem.key == "claims[c].against"
+    assert problem.message.startswith("sr: no closed form: the adaptive timer depends on the queue")
+    assert "a fixed rto has one" in problem.message
+    assert problems(rto="200ms") == []
+
+
+@pytest.mark.parametrize(
+    ("relation", "hint"),
+    [
+        ("higher", 'relation = "at-least", value = 1'),
+        ("lower", 'relation = "at-most", value = 1'),
+        ("within", 'relation = "near", value = 1, by = "5%"'),
+    ],
+)
+def test_a_metric_as_the_other_side_leads_to_a_ratio(factory: Any, relation: str, hint: str) -> None:
+    """Such as that of another host: both sides of a claim have the same metric."""
+    by = {"by": "5%"} if relation == "within" else {}
+    keys = {"metric": "goodput@s1", "of": "sr", "against": "goodput@s2", "relation": relation, **by}
+    (problem,) = claim_problems(factory.study({"claims": [claim(**keys)], "reported": []}))
+    assert problem.key == "claims[c].against"
+    assert problem.message.startswith('"goodput@s2" is a metric, not a protocol; ')
+    assert '[metrics] ratio = "goodput@s1 / goodput@s2"' in problem.message
+    assert problem.message.endswith(hint)
 
 
 def test_a_claim_against_theory_names_cells_with_a_closed_form(factory: Any) -> None:

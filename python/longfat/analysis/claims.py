@@ -47,8 +47,9 @@ if TYPE_CHECKING:
 class Judgement:
     """A claim in one world: its verdict and the comparison that decided it.
 
-    Of `total` comparisons, `agreeing` have the verdict of the claim; `decisive` is the largest of these
-    failures, or else the closest to another verdict.
+    The claim covers `total` cells, or trends if its relation is one along a swept key: one for each
+    combination of the other keys. `agreeing` of them have the verdict of the claim: of a claim that fails,
+    these fail. `decisive` is the comparison to report of these (`relations.deciding`).
     `reason` is set instead if there was nothing to compare. `pending` are the cells of each undecided
     comparison, and `needed` estimates how many trials of each would decide the claim.
     """
@@ -112,7 +113,7 @@ def _judge(study: Study, claim: Claim, world: str, results: Sequence[CellResult]
         compared = [
             (evidence, group.points)
             for group in groups
-            for evidence in relations.trend(claim, metric, group, result_of, family)
+            if (evidence := relations.trend(claim, metric, group, result_of, family)) is not None
         ]
     elif claim.relation in BESTS:
         family = Family(len(pairs), confidence)
@@ -155,8 +156,8 @@ def _best(
             found = relations.comparison(single, metric, result_of(pair.of), result_of(pair.against), family)
             pieces.append((found, pair))
     verdict = relations.together([piece.verdict for piece, _ in pieces])
-    deciding = [(piece, pair) for piece, pair in pieces if piece.verdict == verdict]
-    return min((piece for piece, _ in deciding), key=lambda piece: piece.rank), [p for _, p in deciding]
+    evidence = relations.deciding([piece for piece, _ in pieces], verdict)
+    return evidence, [pair for piece, pair in pieces if piece.verdict == verdict]
 
 
 def _unmeasured(claim: Claim, metric: str, concerned: Sequence[CellResult]) -> str:
@@ -209,7 +210,7 @@ def _verdict(claim: Claim, verdicts: Sequence[VerdictWord]) -> VerdictWord:
 def _conclude(claim: Claim, world: str, compared: Sequence[tuple[Evidence, Sequence[Pairing]]]) -> Judgement:
     verdict = _verdict(claim, [piece.verdict for piece, _ in compared])
     agreeing = [piece for piece, _ in compared if piece.verdict == verdict]
-    decisive = min(agreeing, key=lambda piece: piece.rank)
+    decisive = relations.deciding(agreeing, verdict)
     # A claim that fails in one cell is decided, whatever the others say.
     pending = [(piece, pairs) for piece, pairs in compared if piece.verdict == verdict == "undecided"]
     return Judgement(

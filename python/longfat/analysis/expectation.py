@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from longfat.analysis.prediction import Prediction, predict
+from longfat.analysis.prediction.model import NO_FORM
 from longfat.study import selection, sweep
 from longfat.study.labels import label
 from longfat.study.problems import Problem
@@ -50,10 +51,17 @@ def _check_theory(claim: Claim, metric: str, found: Iterable[selection.Pairing])
             message = f'"{claim.form}" is not a closed form here; {allowed(claim.form, prediction.forms)}'
             return Problem(f"{where}.against", message)
         point = ", ".join(f"{key} = {value}" for key, value in pairing.of.params.items())
+        key = "where" if claim.where else "against"
         return Problem(
-            f"{where}.where", f"{point or claim.of}: {prediction.note}{_remedy(claim, metric, found)}"
+            f"{where}.{key}", f"{point or claim.of}: {_reason(prediction)}{_remedy(claim, metric, found)}"
         )
     return None
+
+
+def _reason(prediction: Prediction) -> str:
+    """Why a prediction has no value, without its upper bound."""
+    _, separator, reason = prediction.note.partition(NO_FORM)
+    return f"{separator}{reason}" if separator else prediction.note
 
 
 def _remedy(claim: Claim, metric: str, found: Iterable[selection.Pairing]) -> str:

@@ -45,6 +45,9 @@ if TYPE_CHECKING:
 RESOLUTION = 0.05
 """The precision with which equality must be measured, relative to the value, if a claim gives no margin."""
 
+TRENDS_COUNTED = "trends"
+"""What a claim along a swept key covers: a trend for each combination of the other keys."""
+
 Sample = Sequence[float]
 
 
@@ -78,10 +81,11 @@ class Step:
 class Evidence:
     """One comparison: its verdict and its numbers, in the metric's unit.
 
-    Of comparisons with the same verdict, that with the lowest `rank` is reported; `counted` names what the
-    comparisons of this relation are. `values` are the compared means by name; for a lead they are
-    ratios. `reason` replaces the numbers if there is nothing to compare. `needed` estimates how many trials
-    decide an undecided comparison, if mean and spread stay the same; infinite if it has neither.
+    Of comparisons with the same verdict, `deciding` selects the one to report; `counted` names what a claim
+    of this relation covers, each with one evidence. `values` are the compared means by name; for a lead they
+    are ratios. `interval` is that of the mean that is compared with the claim's value. `reason` replaces the
+    numbers if there is nothing to compare. `needed` estimates how many trials decide an undecided comparison,
+    if mean and spread stay the same; infinite if it has neither.
     `is_paired` is whether both sides are of the same trials, with the same random numbers, and `is_fixed`
     whether all trials of each side have the same value.
     `unknown` has the name of a side whose value is unknown, and why; then the comparison is undecided.
@@ -93,6 +97,7 @@ class Evidence:
     params: Mapping[str, Any] | None = None
     values: tuple[tuple[str, float], ...] = ()
     ratio: Interval | None = None
+    interval: Interval | None = None
     level: tuple[str, tuple[float, ...]] | None = None
     step: Step | None = None
     is_lead: bool = False
@@ -285,6 +290,7 @@ def level(claim: Claim, metric: str, of: CellResult, family: Family) -> Evidence
         params=of.cell.params,
         values=((str(claim.of), _mean(a)),),
         level=(_phrase(claim), limits),
+        interval=interval(a, family.usual, within),
         needed=test.needed(len(a)) if enough else math.inf,
         is_fixed=_are_fixed(a),
         n=len(a),
@@ -384,16 +390,27 @@ def together(verdicts: Collection[VerdictWord]) -> VerdictWord:
     return "fails" if "fails" in verdicts else "undecided" if "undecided" in verdicts else "holds"
 
 
+def deciding(pieces: Sequence[Evidence], verdict: VerdictWord) -> Evidence:
+    """Returns the piece of evidence to report, of those with the verdict on all.
+
+    It is the largest failure, or what holds most narrowly. Of undecided comparisons it is the one that needs
+    the most trials, so that what is said of all is true of it.
+    """
+    found = [piece for piece in pieces if piece.verdict == verdict]
+    return min(found, key=lambda piece: (-piece.needed if verdict == "undecided" else 0.0, piece.rank))
+
+
 def trend(
     claim: Claim, metric: str, group: Series, result_of: Callable[[Cell], CellResult], family: Family
-) -> list[Evidence]:
-    """Judges a relation along a swept key, for one combination of the other keys."""
+) -> Evidence | None:
+    """Judges a relation along a swept key, for one combination of the other keys; None without comparisons.
+
+    The verdict is that on the whole trend, and the numbers are those of the comparison that decides it.
+    """
     points = [_Point.of(claim, metric, group, i, result_of) for i in range(len(group.points))]
-    if claim.relation == "flat-after":
-        return _flat_after(claim, points, family)
-    if claim.relation == "flat-with":
-        return _flat(claim, points, family)
-    return _monotone(claim, points, family)
+    judged = {"flat-after": _flat_after, "flat-with": _flat}.get(claim.relation, _monotone)
+    pieces = judged(claim, points, family)
+    return deciding(pieces, together([piece.verdict for piece in pieces])) if pieces else None
 
 
 @dataclass(frozen=True)
@@ -453,11 +470,10 @@ def _monotone(claim: Claim, points: Sequence[_Point], family: Family) -> list[Ev
     # The comparison of both ends is one more besides the steps.
     weights = (1, 1 + claim.margin) if rising else (1 - claim.margin, 1)
     total = _between(points[0], points[-1], weights, family.with_one_more(), rising=rising)
-    whole = _step(claim, points[0], points[-1], total.above(), total, "steps")
-    if all(piece.verdict == "holds" for piece in (whole, *steps)):
-        # The trend as a whole is one piece of evidence.
-        return [_step(claim, points[0], points[-1], "holds", total, "trends")]
-    return [whole, *steps]
+    whole = _step(claim, points[0], points[-1], total.above(), total)
+    # A trend that holds is shown as a whole.
+    holds = all(piece.verdict == "holds" for piece in (whole, *steps))
+    return [whole] if holds else [whole, *steps]
 
 
 def _between(
@@ -482,7 +498,7 @@ def _flat_after(claim: Claim, points: Sequence[_Point], family: Family) -> list[
     base = next((point for point in points if claim.after == point.value or point.number == after), None)
     if base is None:
         reason = f"this run has no point at {claim.along} {claim.after}"
-        return [Evidence("undecided", points[0].metric, counted="points", reason=reason)]
+        return [Evidence("undecided", points[0].metric, counted=TRENDS_COUNTED, reason=reason)]
     evidence = []
     for point in points:
         if point.number > base.number:
@@ -508,7 +524,6 @@ def _step(
     after: _Point,
     verdict: VerdictWord,
     test: _Test,
-    counted: str = "steps",
 ) -> Evidence:
     first, second = before.paired(after)
     unknown = before.unknown or after.unknown
@@ -528,6 +543,6 @@ def _step(
         is_fixed=_are_fixed(first, second),
         n=len(first),
         failed=after.failed,
-        counted=counted,
+        counted=TRENDS_COUNTED,
         unknown=unknown,
     )

@@ -118,7 +118,10 @@ class Verdict:
     `figures` has them as numbers, in the metric's base unit; None if there was nothing to compare. Its keys
     are `metric`, `params` (the point of the sweep), `values` (a list of names and means; for a claim about a
     lead they are ratios), `ratio` (value and bounds: of a trend the last value over the first, else the first
-    over the second; or null), `n` (trials), `comparisons`, and `agreeing` (those with this verdict).
+    over the second; or null), `interval` (of the mean that is compared with the claim's value; or null), `n`
+    (trials), `comparisons` (the number of cells that the claim covers, or of trends: one for each combination
+    of the keys other than `along`), and `agreeing` (those with this verdict: of a claim that fails, the
+    failing ones).
     """
 
     id: str

@@ -129,7 +129,10 @@ def _check_limits(of: Setting) -> None:
     # The estimator adds at most three times the spread of a window's round trips.
     settled = of.round_trip + 3 * (burst - of.round_trip) <= of.timeout or queue <= of.round_trip / 4
     if of.backs_off and of.window > 1 and not settled:
-        raise NoClosedFormError("the adaptive timer depends on the queue of the window")
+        raise NoClosedFormError(
+            "the adaptive timer depends on the queue of the window (a fixed rto has one, if it is longer "
+            "than the RTT of a whole window)"
+        )
 
 
 def _recovery(of: Setting) -> float:
