@@ -169,6 +169,34 @@ def unsupported_numbers(text: str, others: str = "") -> list[str]:
     return [number for number in _numbers(prose) if number not in known]
 
 
+def unstated_answers(text: str) -> list[str]:
+    """Returns the closing questions of a lesson whose answers the page does not state.
+
+    A page states its prose, studies and outputs above the questions, and the results of the calculations
+    next to them. Numbers in the expressions of comments do not count.
+    """
+    above, _, rest = text.partition("## Questions")
+    closing = rest.partition("## Exercises")[0]
+    stated = set(_numbers(_COMMENT.sub("", above))) | {match["value"] for match in _CALC.finditer(closing)}
+    return [match[0] for match in ASK.finditer(closing) if match["value"] not in stated]
+
+
+def outdated_operands(text: str, others: str = "") -> list[str]:
+    """Returns the calculations of a page with an operand that its outputs no longer contain.
+
+    Only decimals with three significant digits are checked: shorter ones are constants.
+    """
+    stated = set(_numbers(_COMMENT.sub("", text + others)))
+    stated |= {match["value"] for match in _CALC.finditer(text)}
+    stated |= {match["value"] for match in observations.TRACE.finditer(text)}
+    return [
+        f"{match[0]}: {number}"
+        for match in _CALC.finditer(text)
+        for number in re.findall(r"(?<![\w.])\d+\.\d+(?![\w.])", match["expression"])
+        if len(number.replace(".", "").lstrip("0")) >= 3 and number not in stated
+    ]
+
+
 def _known(text: str) -> set[str]:
     """Returns the numbers of a page's studies, outputs, calculations and traces."""
     known: set[str] = set()

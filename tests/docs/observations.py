@@ -131,6 +131,11 @@ class Observed:
         inside = self.all.filter(pl.col(_TIMES) >= after, flow=flow)
         return float(inside[column].drop_nulls().mean())  # type: ignore[arg-type]
 
+    def equal(self, column: str, other: str, within: float, flow: int = 0, after: float = 0) -> float:
+        """Returns the share of samples of a flow in which two columns differ by less than `within`."""
+        inside = self.all.filter(pl.col(_TIMES) >= after, flow=flow).drop_nulls([column, other])
+        return float(((inside[column] - inside[other]).abs() < within).mean())  # type: ignore[arg-type]
+
     def when(self, column: str, limit: float, after: float = 0) -> float:
         """Returns the first time after `after` at which a column of samples is at least `limit`."""
         inside = self.samples.filter(pl.col(_TIMES) >= after, pl.col(column) >= limit)

@@ -11,7 +11,7 @@ from longfat.study import load_study
 
 FOLDER = Path(__file__).parents[2] / "docs" / "cookbook"
 STUDIES = sorted(FOLDER.glob("*.toml"))
-SHORTER = {"bulk": ("workload.duration=12s",), "file": ("workload.size=50kB",)}
+SHORTER = {"bulk": ("workload.duration=12s", "workload.warm_up=4s"), "file": ("workload.size=50kB",)}
 
 
 @pytest.mark.parametrize("file", STUDIES, ids=lambda file: file.stem)

@@ -40,6 +40,7 @@ def test_numbers_of_the_text_come_from_outputs_or_calculations(page: Path) -> No
     text = page.read_text(encoding="utf-8")
     assert lessons.wrong_calculations(text) == []
     assert lessons.unsupported_numbers(text) == []
+    assert lessons.outdated_operands(text) == []
 
 
 @pytest.mark.parametrize("page", lessons.solutions(), ids=lambda page: page.stem)
@@ -47,6 +48,7 @@ def test_numbers_of_the_solutions_come_from_outputs_or_calculations(page: Path) 
     text = page.read_text(encoding="utf-8")
     assert lessons.wrong_calculations(text) == []
     assert lessons.unsupported_numbers(text, lessons.files()) == []
+    assert lessons.outdated_operands(text, lessons.files()) == []
 
 
 @pytest.mark.slow
@@ -69,6 +71,7 @@ def test_answers_come_from_outputs_and_are_in_range(page: Path) -> None:
     # Without the solutions of exercises: the page itself answers its questions.
     assert lessons.wrong_questions(closing, text) == []
     assert lessons.wrong_questions(text, solutions) == []
+    assert lessons.unstated_answers(text) == []
     number = page.name.partition("-")[0]
     assert f"<!-- scene: lesson={number} -->" in text
     assert f"`longfat explore lesson={number}`" in text
@@ -82,6 +85,25 @@ def test_wrong_answers_are_found() -> None:
         "out of range",
         "unknown numbers ['13']",
     ]
+
+
+def test_answers_that_only_an_expression_contains_are_found() -> None:
+    text = """It needs 7 drops.
+<!-- calc: 56 / 8 = 7 -->
+## Questions
+<!-- calc: 7 + 2 = 9 -->
+<!-- ask: Q | 7 ±0 | 0 10 | So. -->
+<!-- ask: Q | 8 ±0 | 0 10 | So. -->
+<!-- ask: Q | 9 ±0 | 0 10 | So. -->
+"""
+    assert lessons.wrong_questions(text) == []
+    assert lessons.unstated_answers(text) == ["<!-- ask: Q | 8 ±0 | 0 10 | So. -->"]
+
+
+def test_operands_that_no_output_contains_are_found() -> None:
+    outdated = "<!-- calc: 0.191 * 100 = 19 -->"
+    text = f"Shares: 0.187\n<!-- calc: 0.187 * 100 = 19 -->\n{outdated}\n<!-- calc: 1 - 0.3 = 0.7 -->\n"
+    assert lessons.outdated_operands(text) == [f"{outdated}: 0.191"]
 
 
 @pytest.mark.slow
