@@ -29,7 +29,7 @@ def slow_at_10(factory: Any) -> RunResult:
 
 
 def difference(change: Interval, first: float = 100.0, **limits: float) -> Difference:
-    measure = Measure("rtt_mean_s", **limits)
+    measure = Measure("rtt_mean_s", part=limits.get("part"), amount=limits.get("amount"))
     of = Interval(*(1 + end / first for end in (change.mean, change.low, change.high)))
     return Difference(measure, first, first + change.mean, change, of)
 
