@@ -240,8 +240,9 @@ impl Connection {
             if bytes < data.unsent {
                 return self.unblock(now);
             }
+            // A writer that waits for the send buffer completes the segment.
             let waits = match self.setup.nagle() {
-                Some(Nagle::Minshall) => self.outgoing.small_end > self.outgoing.una,
+                Some(Nagle::Minshall) => self.write_blocked || self.outgoing.small_end > self.outgoing.una,
                 Some(Nagle::Classic) => true,
                 None => false,
             };
