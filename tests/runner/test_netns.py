@@ -185,3 +185,22 @@ def test_a_large_message_has_one_small_segment(stack: str) -> None:
     ).filter(~pl.col("retransmission"))
     full = sent["length"].max()
     assert sent.filter(pl.col("length") < full).height == 5
+
+
+@pytest.mark.usefixtures("emulated")
+@pytest.mark.parametrize(
+    ("kind", "reconnect", "least"), [("tcp", False, 0.12), ("mptcp", False, 0.12), ("mptcp", True, 0.2)]
+)
+def test_requests_include_the_setup_of_their_connection(kind: str, reconnect: bool, least: float) -> None:
+    import longfat as lf
+
+    # Each of the three takes an RTT of 100 ms, and a new connection takes another one.
+    work = {"kind": "request-response", "requests": 3, "request_size": "2kB", "reconnect": reconnect}
+    path = {"rate": "100Mbit/s", "delay": "50ms"}
+    traces = [
+        lf.trace({"kind": kind}, path, workload=work, world=world, samples=False)
+        for world in ("sim", "netns")
+    ]
+    times = [metrics["fct_mean_s"] for trace in traces for metrics in trace.metrics.values()]
+    assert len(times) == 2
+    assert min(times) > least
